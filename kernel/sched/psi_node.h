@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * One group on one CPU. See psi_node.c.
+ */
+#ifndef _KERNEL_SCHED_PSI_NODE_H
+#define _KERNEL_SCHED_PSI_NODE_H
+
+#include <linux/bits.h>
+#include <linux/types.h>
+
+/*
+ * What is true of one task (R-2), as its psi_task keeps it.
+ */
+#define PSI_TASK_RUNNABLE	BIT(0)	/* wants a CPU, has one or not */
+#define PSI_TASK_ONCPU		BIT(1)	/* has one */
+#define PSI_TASK_IOWAIT		BIT(2)	/* sleeps for io; never with RUNNABLE */
+#define PSI_TASK_MEMSTALL	BIT(3)	/* is inside a memory stall section */
+#define PSI_TASK_EXEMPT		BIT(4)	/* counts for nothing: idle, psi_fold */
+
+/*
+ * What one contributor (a task, or a child node) adds to a node. Of the first
+ * PSI_NR_COUNTS a node has any number; of the others at most one contributor,
+ * because only one task is on the CPU.
+ */
+enum {
+	PSI_COUNT_IOWAIT,
+	PSI_COUNT_MEMSTALL,
+	PSI_COUNT_PRODUCTIVE,
+	PSI_COUNT_WAITING,
+	PSI_NR_COUNTS,
+};
+
+#define PSI_IOWAIT		BIT(PSI_COUNT_IOWAIT)
+#define PSI_MEMSTALL		BIT(PSI_COUNT_MEMSTALL)
+#define PSI_PRODUCTIVE		BIT(PSI_COUNT_PRODUCTIVE) /* RUNNABLE, no MEMSTALL */
+#define PSI_WAITING		BIT(PSI_COUNT_WAITING)	  /* RUNNABLE, no ONCPU */
+#define PSI_ONCPU		BIT(PSI_NR_COUNTS)
+#define PSI_ONCPU_MEMSTALL	BIT(PSI_NR_COUNTS + 1)
+
+#define PSI_COUNTED_BITS	(BIT(PSI_NR_COUNTS) - 1)
+#define PSI_SINGLE_BITS		(PSI_ONCPU | PSI_ONCPU_MEMSTALL)
+#define PSI_RUNNING_BITS	(PSI_WAITING | PSI_ONCPU)
+
+/* The states whose time a node measures. */
+enum psi_state {
+	PSI_IO_SOME, PSI_IO_FULL,
+	PSI_MEM_SOME, PSI_MEM_FULL,
+	PSI_CPU_SOME, PSI_CPU_FULL,
+	PSI_IRQ_FULL,		/* told as an amount of time, never in a mask */
+	PSI_NR_STALLS,
+	PSI_NONIDLE = PSI_NR_STALLS,	/* the weight of the others */
+	PSI_NR_STATES,
+};
+
+/*
+ * Times of a node are counted in units of 1024 ns in 32 bits: enough for 73
+ * minutes between two folds. Time stamps are cut to units before they are
+ * subtracted, so what one interval loses the next one gains.
+ */
+#define PSI_UNIT_SHIFT		10
+
+/**
+ * psi_units - cut a time stamp to the unit that nodes count in
+ * @ns: a clock, ns
+ *
+ * Return: the clock in units of 1024 ns, modulo 2^32.
+ */
+static inline u32 psi_units(u64 ns)
+{
+	return ns >> PSI_UNIT_SHIFT;
+}
+
+/* A clock of another CPU may be behind by this much (67 ms), in units. */
+#define PSI_CLOCK_SKEW		BIT(16)
+
+/**
+ * psi_elapsed - units from one stamp, or one running time, to a later one
+ * @from: the earlier, units
+ * @to:   the later, units
+ *
+ * Return: the difference; 0 if @to is a little before @from, as stamps of two
+ * CPUs can be.
+ */
+static inline u32 psi_elapsed(u32 from, u32 to)
+{
+	u32 units = to - from;
+
+	return units >= -(u32)PSI_CLOCK_SKEW ? 0 : units;
+}
+
+/**
+ * struct psi_node - one group on one CPU
+ * @count:	contributors that have each of the PSI_COUNTED_BITS
+ * @times:	time spent in each state, units modulo 2^32, up to @since
+ * @parent:	node of the parent group on the same CPU, or NULL
+ * @since:	when @states last changed, units
+ * @bits:	PSI_* bits that at least one contributor has
+ * @states:	mask of enum psi_state that follows from @bits
+ * @level:	distance from the root
+ * @folded:	@times as they were at the last fold; belongs to the folder
+ *
+ * All that a change touches stands in the first 64 bytes.
+ */
+struct psi_node {
+	u32		count[PSI_NR_COUNTS];
+	u32		times[PSI_NR_STATES];
+	struct psi_node	*parent;
+	u32		since;
+	u8		bits;
+	u8		states;
+	u16		level;
+
+	u32		folded[PSI_NR_STATES];
+};
+
+/**
+ * struct psi_change - one contributor of a node changes
+ * @node: the node, or NULL: there is nothing to do
+ * @old:  PSI_* bits that the contributor had
+ * @new:  PSI_* bits that it has now
+ */
+struct psi_change {
+	struct psi_node	*node;
+	u8		old;
+	u8		new;
+};
+
+u8 psi_task_bits(u8 state);
+u8 psi_states(u8 bits);
+void psi_node_init(struct psi_node *node, struct psi_node *parent);
+void psi_node_change(struct psi_change c, u32 now);
+void psi_node_switch(struct psi_change prev, struct psi_change next, u32 now);
+void psi_node_irq(struct psi_node *node, u32 units);
+void psi_node_times(const struct psi_node *node, u32 now, u32 times[]);
+
+#endif /* _KERNEL_SCHED_PSI_NODE_H */

@@ -1,0 +1,621 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of psi_node.c.
+ *
+ * The heart is a comparison with a naive model. It keeps a set of tasks and
+ * knows nothing of contributors, bits or trees of counts: after each event it
+ * walks over all tasks, counts for each group who is in what state, applies
+ * the rules of R-3 as they are written, and adds up the time in 64 bits.
+ * Histories are random, on random trees; the seed of a failing one is printed,
+ * and the history itself after it has been cut down to what is needed to fail.
+ */
+#include <kunit/test.h>
+#include <linux/prandom.h>
+#include <linux/slab.h>
+
+#include "psi_node.h"
+
+/* ------------------------- R-3, row by row ------------------------- */
+
+struct rule_case {
+	const char	*name;
+	u8		tasks[4];	/* PSI_TASK_*, 0 ends the list */
+	u8		states;
+};
+
+#define RUN	PSI_TASK_RUNNABLE
+#define CPU	(PSI_TASK_RUNNABLE | PSI_TASK_ONCPU)
+#define IO	PSI_TASK_IOWAIT
+#define MEM	PSI_TASK_MEMSTALL
+#define S(x)	BIT(PSI_##x)
+
+static const struct rule_case rule_cases[] = {
+	{ "R-3 nobody", { }, 0 },
+	{ "R-3 one task alone on the CPU: no cpu stall", { CPU }, S(NONIDLE) },
+	{ "R-3 one waits while one runs: CPU_SOME", { CPU, RUN },
+	  S(NONIDLE) | S(CPU_SOME) },
+	{ "R-3 one waits and none runs: CPU_FULL", { RUN },
+	  S(NONIDLE) | S(CPU_SOME) | S(CPU_FULL) },
+	{ "R-3 all wait: CPU_FULL", { RUN, RUN, RUN },
+	  S(NONIDLE) | S(CPU_SOME) | S(CPU_FULL) },
+	{ "R-3 iowait and nobody runs: IO_FULL", { IO },
+	  S(NONIDLE) | S(IO_SOME) | S(IO_FULL) },
+	{ "R-3 iowait and one runs: IO_SOME", { IO, CPU },
+	  S(NONIDLE) | S(IO_SOME) },
+	{ "R-3 iowait and one is runnable: IO_SOME only", { IO, RUN },
+	  S(NONIDLE) | S(IO_SOME) | S(CPU_SOME) | S(CPU_FULL) },
+	{ "R-3 asleep in memstall: MEM_FULL", { MEM },
+	  S(NONIDLE) | S(MEM_SOME) | S(MEM_FULL) },
+	{ "R-3 asleep in memstall, one productive: MEM_SOME", { MEM, CPU },
+	  S(NONIDLE) | S(MEM_SOME) },
+	{ "R-3 reclaiming on the CPU alone: MEM_FULL", { CPU | MEM },
+	  S(NONIDLE) | S(MEM_SOME) | S(MEM_FULL) },
+	{ "R-3 reclaiming on the CPU, a productive one waits: MEM_FULL",
+	  { CPU | MEM, RUN },
+	  S(NONIDLE) | S(MEM_SOME) | S(MEM_FULL) | S(CPU_SOME) },
+	{ "R-3 a productive one on the CPU, a reclaimer waits: MEM_SOME",
+	  { CPU, RUN | MEM },
+	  S(NONIDLE) | S(MEM_SOME) | S(CPU_SOME) },
+	{ "R-3 reclaimers wait, none productive: MEM_FULL",
+	  { RUN | MEM, MEM },
+	  S(NONIDLE) | S(MEM_SOME) | S(MEM_FULL) | S(CPU_SOME) | S(CPU_FULL) },
+	{ "R-3 iowait inside memstall: both", { IO | MEM },
+	  S(NONIDLE) | S(IO_SOME) | S(IO_FULL) | S(MEM_SOME) | S(MEM_FULL) },
+	{ "R-3 all at once", { IO, MEM, CPU, RUN },
+	  S(NONIDLE) | S(IO_SOME) | S(MEM_SOME) | S(CPU_SOME) },
+	{ "R-5 an exempt task is nobody", { CPU | MEM | PSI_TASK_EXEMPT }, 0 },
+	{ "R-5 waiting for an exempt task is waiting",
+	  { CPU | PSI_TASK_EXEMPT, RUN },
+	  S(NONIDLE) | S(CPU_SOME) | S(CPU_FULL) },
+};
+
+static void rule_name(const struct rule_case *c, char *desc)
+{
+	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
+}
+KUNIT_ARRAY_PARAM(rule, rule_cases, rule_name);
+
+static void rules(struct kunit *test)
+{
+	const struct rule_case *c = test->param_value;
+	struct psi_node node;
+	int i;
+
+	psi_node_init(&node, NULL);
+	for (i = 0; i < ARRAY_SIZE(c->tasks) && c->tasks[i]; i++)
+		psi_node_change((struct psi_change) {
+			&node, 0, psi_task_bits(c->tasks[i]) }, 0);
+	KUNIT_EXPECT_EQ(test, node.states, c->states);
+
+	/* And all of it goes away again. */
+	while (i--)
+		psi_node_change((struct psi_change) {
+			&node, psi_task_bits(c->tasks[i]), 0 }, 0);
+	KUNIT_EXPECT_EQ(test, node.states, 0);
+	KUNIT_EXPECT_EQ(test, node.bits, 0);
+}
+
+/* ----------------------- Random histories ----------------------- */
+
+#define MAX_GROUPS	12
+#define MAX_TASKS	8
+#define EPISODE		1000	/* events; then a new tree and new tasks */
+#define EPISODES	1000
+
+enum event_kind { WAKE, SWITCH, MEMSTALL, REGROUP, MIGRATE, IRQ, NR_KINDS };
+static const char * const kind_name[] = {
+	"wake", "switch", "memstall", "regroup", "migrate", "irq"
+};
+
+/*
+ * One event. What it does follows from a and b and from the state in which it
+ * is met, and any event can be met in any state, so that events can be left out
+ * of a history.
+ */
+struct event {
+	u8	kind;
+	u8	a;
+	u8	b;
+	bool	skip;
+	u32	gap_ns;		/* time before it */
+};
+
+struct sim_task {
+	int	group;
+	bool	runnable, iowait, memstall;
+	bool	here;		/* counted on this CPU; else migrating */
+	u8	told;		/* what psi_node.c was told last */
+};
+
+struct sim {
+	int		nr_groups, nr_tasks;
+	int		parent[MAX_GROUPS];
+	struct sim_task	task[MAX_TASKS];
+	int		curr;			/* a task, or -1 */
+	u64		now;			/* ns */
+
+	struct psi_node	node[MAX_GROUPS];
+
+	/* the model */
+	u64		naive[MAX_GROUPS][PSI_NR_STATES];	/* units */
+	u8		naive_states[MAX_GROUPS];
+	u64		naive_since;				/* units */
+};
+
+static void sim_init(struct sim *sim, u64 seed, u64 start)
+{
+	struct rnd_state rnd;
+	int i;
+
+	prandom_seed_state(&rnd, seed);
+	memset(sim, 0, sizeof(*sim));
+	sim->curr = -1;
+	sim->now = start;
+	sim->naive_since = start >> PSI_UNIT_SHIFT;
+	sim->nr_groups = 1 + prandom_u32_state(&rnd) % MAX_GROUPS;
+	sim->nr_tasks = 1 + prandom_u32_state(&rnd) % MAX_TASKS;
+
+	for (i = 0; i < sim->nr_groups; i++) {
+		/* Chains and bushes: mostly below one of the last two. */
+		int low = prandom_u32_state(&rnd) % 4 ? max(i - 2, 0) : 0;
+
+		sim->parent[i] = i ? low + prandom_u32_state(&rnd) % (i - low) : -1;
+		psi_node_init(&sim->node[i], i ? &sim->node[sim->parent[i]] : NULL);
+	}
+	for (i = 0; i < sim->nr_tasks; i++) {
+		sim->task[i].group = prandom_u32_state(&rnd) % sim->nr_groups;
+		sim->task[i].here = true;
+	}
+}
+
+/* The model: look at everybody, apply the rules, add the time. */
+static void naive_update(struct sim *sim)
+{
+	struct { int iowait, memstall, running, reclaiming; bool oncpu, oncpu_mem; }
+		n[MAX_GROUPS] = { };
+	u64 now = sim->now >> PSI_UNIT_SHIFT;
+	int i, g, s;
+
+	for (g = 0; g < sim->nr_groups; g++) {
+		for (s = 0; s < PSI_NR_STATES; s++)
+			if (sim->naive_states[g] & BIT(s))
+				sim->naive[g][s] += now - sim->naive_since;
+	}
+	sim->naive_since = now;
+
+	for (i = 0; i < sim->nr_tasks; i++) {
+		struct sim_task *t = &sim->task[i];
+
+		if (!t->here)
+			continue;
+		for (g = t->group; g >= 0; g = sim->parent[g]) {
+			n[g].iowait += t->iowait;
+			n[g].memstall += t->memstall;
+			n[g].running += t->runnable;
+			n[g].reclaiming += t->runnable && t->memstall;
+			n[g].oncpu |= i == sim->curr;
+			n[g].oncpu_mem |= i == sim->curr && t->memstall;
+		}
+	}
+
+	for (g = 0; g < sim->nr_groups; g++) {
+		bool st[PSI_NR_STATES] = { };
+		u8 mask = 0;
+
+		st[PSI_IO_SOME] = n[g].iowait > 0;
+		st[PSI_IO_FULL] = n[g].iowait > 0 && n[g].running == 0;
+		st[PSI_MEM_SOME] = n[g].memstall > 0;
+		st[PSI_MEM_FULL] = n[g].memstall > 0 &&
+				   (n[g].running == n[g].reclaiming || n[g].oncpu_mem);
+		st[PSI_CPU_SOME] = n[g].running > n[g].oncpu;
+		st[PSI_CPU_FULL] = n[g].running > 0 && !n[g].oncpu;
+		st[PSI_NONIDLE] = n[g].iowait + n[g].memstall + n[g].running > 0;
+		for (s = 0; s < PSI_NR_STATES; s++)
+			mask |= st[s] << s;
+		sim->naive_states[g] = mask;
+	}
+}
+
+static u8 sim_state(const struct sim *sim, int i)
+{
+	const struct sim_task *t = &sim->task[i];
+
+	return (t->runnable ? PSI_TASK_RUNNABLE : 0) |
+	       (t->iowait ? PSI_TASK_IOWAIT : 0) |
+	       (t->memstall ? PSI_TASK_MEMSTALL : 0) |
+	       (i == sim->curr ? PSI_TASK_ONCPU : 0);
+}
+
+/* What has to be told of task i, as psi.c would do it. */
+static struct psi_change sim_change(struct sim *sim, int i)
+{
+	struct psi_change c = { };
+
+	if (i < 0)
+		return c;
+	c.old = sim->task[i].told;
+	c.new = sim->task[i].here ? psi_task_bits(sim_state(sim, i)) : 0;
+	sim->task[i].told = c.new;
+	if (c.old != c.new)
+		c.node = &sim->node[sim->task[i].group];
+	return c;
+}
+
+static int pick_runnable(struct sim *sim, unsigned int from)
+{
+	int n, i;
+
+	for (n = 0; n < sim->nr_tasks; n++) {
+		i = (from + n) % sim->nr_tasks;
+		if (i != sim->curr && sim->task[i].here && sim->task[i].runnable)
+			return i;
+	}
+	return -1;
+}
+
+static void sim_event(struct sim *sim, const struct event *e)
+{
+	int i = e->a % sim->nr_tasks, prev;
+	struct sim_task *t = &sim->task[i];
+	struct psi_change from;
+	u32 now;
+
+	sim->now += e->gap_ns;
+	now = psi_units(sim->now);
+
+	switch (e->kind) {
+	case WAKE:
+		if (t->runnable || !t->here)
+			return;
+		t->runnable = true;
+		t->iowait = false;
+		break;
+	case SWITCH:
+		prev = sim->curr;
+		sim->curr = e->b % 5 ? pick_runnable(sim, e->a) : -1;
+		if (sim->curr == prev)
+			return;
+		if (prev >= 0 && e->b & 0x80) {
+			sim->task[prev].runnable = false;
+			sim->task[prev].iowait = e->b & 0x40;
+		}
+		from = sim_change(sim, prev);
+		psi_node_switch(from, sim_change(sim, sim->curr), now);
+		return;
+	case MEMSTALL:
+		i = sim->curr;
+		if (i < 0)
+			return;
+		sim->task[i].memstall = !sim->task[i].memstall;
+		break;
+	case REGROUP:
+		/* Off the old group, then on the new one. */
+		if (!t->here)
+			return;
+		t->here = false;
+		psi_node_change(sim_change(sim, i), now);
+		t->here = true;
+		t->group = e->b % sim->nr_groups;
+		break;
+	case MIGRATE:
+		if (i == sim->curr)
+			return;
+		t->here = !t->here;
+		break;
+	case IRQ:
+		if (sim->curr < 0)
+			return;
+		psi_node_irq(&sim->node[sim->task[sim->curr].group], e->b);
+		for (i = sim->task[sim->curr].group; i >= 0; i = sim->parent[i])
+			sim->naive[i][PSI_IRQ_FULL] += e->b;
+		return;
+	}
+	psi_node_change(sim_change(sim, i), now);
+}
+
+/* Return: is every node what the model says, in states and in time? */
+static bool sim_agrees(struct sim *sim)
+{
+	u32 times[PSI_NR_STATES];
+	int g, s;
+
+	for (g = 0; g < sim->nr_groups; g++) {
+		if (sim->node[g].states != sim->naive_states[g])
+			return false;
+		psi_node_times(&sim->node[g], psi_units(sim->now), times);
+		for (s = 0; s < PSI_NR_STATES; s++)
+			if (times[s] != (u32)sim->naive[g][s])
+				return false;
+	}
+	return true;
+}
+
+/* Return: how many events it takes until model and nodes differ; 0 if never. */
+static int replay(struct sim *sim, const struct event *events, int nr,
+		  u64 seed, u64 start)
+{
+	int i;
+
+	sim_init(sim, seed, start);
+	for (i = 0; i < nr; i++) {
+		if (events[i].skip)
+			continue;
+		sim_event(sim, &events[i]);
+		naive_update(sim);
+		if (!sim_agrees(sim))
+			return i + 1;
+	}
+	return 0;
+}
+
+/* Leave out all that the history does not need to fail. */
+static int shrink(struct sim *sim, struct event *events, int nr, u64 seed, u64 start)
+{
+	int chunk, i, j, end;
+
+	for (chunk = nr / 2; chunk; chunk /= 2) {
+		for (i = 0; i < nr; i += chunk) {
+			end = min(i + chunk, nr);
+			for (j = i; j < end; j++)
+				events[j].skip = true;
+			j = replay(sim, events, nr, seed, start);
+			if (j) {
+				nr = j;
+				continue;
+			}
+			for (j = i; j < end; j++)
+				events[j].skip = false;
+		}
+	}
+	return replay(sim, events, nr, seed, start);
+}
+
+static void print_history(struct kunit *test, struct sim *sim,
+			  const struct event *events, int nr)
+{
+	int i, left = 0;
+
+	for (i = 0; i < nr; i++)
+		left += !events[i].skip;
+	kunit_err(test, "%d groups, %d tasks, %d events:\n", sim->nr_groups,
+		  sim->nr_tasks, left);
+	for (i = 0; i < sim->nr_groups; i++)
+		kunit_err(test, "group %d below %d: states %02x, model %02x\n", i,
+			  sim->parent[i], sim->node[i].states, sim->naive_states[i]);
+	for (i = 0; i < nr; i++)
+		if (!events[i].skip)
+			kunit_err(test, "+%u ns %s a=%u b=%02x\n", events[i].gap_ns,
+				  kind_name[events[i].kind], events[i].a, events[i].b);
+}
+
+static u32 random_gap(struct rnd_state *rnd)
+{
+	static const u32 gap[] = { 0, 1, 1000, 1024, 4000000 };
+
+	return gap[prandom_u32_state(rnd) % ARRAY_SIZE(gap)] +
+	       prandom_u32_state(rnd) % 3000;
+}
+
+static const struct start_case { const char *name; u64 start; } start_cases[] = {
+	{ "R-3 tree against model, clock near 0", 0 },
+	{ "R-3 tree against model, clock near 2^32 ns", BIT_ULL(32) - NSEC_PER_SEC / 2 },
+	{ "R-3 tree against model, clock near 2^32 units",
+	  BIT_ULL(32 + PSI_UNIT_SHIFT) - NSEC_PER_SEC / 2 },
+	{ "R-3 tree against model, clock near 2^63 ns", BIT_ULL(63) - NSEC_PER_SEC / 2 },
+};
+
+static void start_name(const struct start_case *c, char *desc)
+{
+	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
+}
+KUNIT_ARRAY_PARAM(start, start_cases, start_name);
+
+static void random_histories(struct kunit *test)
+{
+	const struct start_case *c = test->param_value;
+	int episodes = EPISODES / ARRAY_SIZE(start_cases);
+	struct event *events;
+	struct rnd_state rnd;
+	struct sim *sim;
+	u64 seed, first;
+	int i, n, failed;
+
+	sim = kunit_kzalloc(test, sizeof(*sim), GFP_KERNEL);
+	events = kunit_kcalloc(test, EPISODE, sizeof(*events), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, sim);
+	KUNIT_ASSERT_NOT_NULL(test, events);
+
+	first = get_random_u64();
+	kunit_info(test, "%d events, seed %llu\n", episodes * EPISODE, first);
+
+	for (n = 0; n < episodes; n++) {
+		seed = first + n;
+		prandom_seed_state(&rnd, ~seed);
+		for (i = 0; i < EPISODE; i++)
+			events[i] = (struct event) {
+				.kind = prandom_u32_state(&rnd) % 16,
+				.a = prandom_u32_state(&rnd),
+				.b = prandom_u32_state(&rnd),
+				.gap_ns = random_gap(&rnd),
+			};
+		/* Wakeups and switches are the most of life. */
+		for (i = 0; i < EPISODE; i++)
+			if (events[i].kind >= NR_KINDS)
+				events[i].kind = events[i].kind % 2 ? WAKE : SWITCH;
+
+		failed = replay(sim, events, EPISODE, seed, c->start);
+		if (!failed)
+			continue;
+
+		failed = shrink(sim, events, failed, seed, c->start);
+		print_history(test, sim, events, failed);
+		KUNIT_FAIL(test, "node and model differ, seed %llu", seed);
+		return;
+	}
+}
+
+/* ----------------------------- Time ----------------------------- */
+
+/*
+ * Units cut off up to 1023 ns of every interval, and give it to its neighbour:
+ * what a state lasted in sum is off by less than one unit, however often it was
+ * interrupted.
+ */
+static void units_have_no_bias(struct kunit *test)
+{
+	struct psi_change run = { .old = 0, .new = PSI_ONCPU | PSI_PRODUCTIVE };
+	struct psi_change stop = { .old = run.new, .new = 0 };
+	u64 now = 12345, busy = 0;
+	struct psi_node node;
+	int i;
+
+	psi_node_init(&node, NULL);
+	run.node = stop.node = &node;
+
+	for (i = 0; i < 100000; i++) {
+		psi_node_change(run, psi_units(now));
+		now += 700 + i % 13;		/* always less than a unit */
+		busy += 700 + i % 13;
+		psi_node_change(stop, psi_units(now));
+		now += 11 * 1024 + i % 1024;
+	}
+
+	/* Random phase: the error is a random walk of sqrt(n) halves. */
+	busy /= 1024;
+	KUNIT_EXPECT_GE(test, (u64)node.times[PSI_NONIDLE], busy - 1000);
+	KUNIT_EXPECT_LE(test, (u64)node.times[PSI_NONIDLE], busy + 1000);
+}
+
+static void adjoining_intervals_are_exact(struct kunit *test)
+{
+	struct psi_change a = { .old = 0, .new = PSI_IOWAIT };
+	struct psi_change b = { .old = 0, .new = PSI_WAITING | PSI_PRODUCTIVE };
+	u64 start = BIT_ULL(42) - 7777, now = start;
+	struct psi_node node;
+	int i;
+
+	psi_node_init(&node, NULL);
+	a.node = b.node = &node;
+	psi_node_change(a, psi_units(now));
+
+	/* IO_SOME lasts, IO_FULL comes and goes */
+	for (i = 0; i < 100001; i++) {
+		now += 100 + i % 1500;
+		psi_node_change(b, psi_units(now));
+		swap(b.old, b.new);
+	}
+	KUNIT_EXPECT_EQ(test, node.times[PSI_IO_SOME],
+			(u32)((now >> 10) - (start >> 10)));
+	KUNIT_EXPECT_EQ(test, node.times[PSI_NONIDLE], node.times[PSI_IO_SOME]);
+	KUNIT_EXPECT_EQ(test, node.times[PSI_IO_FULL] + node.times[PSI_CPU_FULL],
+			node.times[PSI_IO_SOME]);
+}
+
+static void same_states_take_no_stamp(struct kunit *test)
+{
+	struct psi_node node;
+	struct psi_change c = { .node = &node, .new = psi_task_bits(RUN) };
+
+	psi_node_init(&node, NULL);
+	psi_node_change(c, 100);
+	KUNIT_EXPECT_EQ(test, node.since, 100);
+	psi_node_change(c, 200);
+	psi_node_change(c, 300);
+	KUNIT_EXPECT_EQ(test, node.since, 100);
+	KUNIT_EXPECT_EQ(test, node.count[PSI_COUNT_WAITING], 3);
+}
+
+static void long_states_last_73_minutes(struct kunit *test)
+{
+	u64 start = 5 * NSEC_PER_SEC, minutes73 = 73ULL * 60 * NSEC_PER_SEC;
+	u32 times[PSI_NR_STATES];
+	struct psi_node node;
+
+	psi_node_init(&node, NULL);
+	psi_node_change((struct psi_change) { &node, 0, PSI_IOWAIT },
+			psi_units(start));
+	psi_node_times(&node, psi_units(start + minutes73), times);
+	KUNIT_EXPECT_EQ(test, (u64)times[PSI_IO_FULL],
+			(start + minutes73) / 1024 - start / 1024);
+}
+
+static void clocks_may_disagree(struct kunit *test)
+{
+	u32 times[PSI_NR_STATES];
+	struct psi_node node;
+
+	psi_node_init(&node, NULL);
+	psi_node_change((struct psi_change) { &node, 0, PSI_IOWAIT }, 1000);
+
+	/* A reader, then a writer, whose clocks are behind. */
+	psi_node_times(&node, 998, times);
+	KUNIT_EXPECT_EQ(test, times[PSI_IO_SOME], 0);
+	psi_node_change((struct psi_change) { &node, PSI_IOWAIT, 0 }, 999);
+	KUNIT_EXPECT_EQ(test, node.times[PSI_IO_SOME], 0);
+}
+
+/* What a node did before it went idle does not matter, however long ago. */
+static void idle_nodes_keep_no_stamp(struct kunit *test)
+{
+	static const u32 later[] = { 1, BIT(31), -(u32)PSI_CLOCK_SKEW, -5 };
+	struct psi_node node;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(later); i++) {
+		psi_node_init(&node, NULL);
+		psi_node_change((struct psi_change) { &node, 0, PSI_IOWAIT }, 1000);
+		psi_node_change((struct psi_change) { &node, PSI_IOWAIT, 0 }, 1010);
+		psi_node_change((struct psi_change) { &node, 0, PSI_IOWAIT },
+				1010 + later[i]);
+		psi_node_change((struct psi_change) { &node, PSI_IOWAIT, 0 },
+				1010 + later[i] + 7);
+		KUNIT_EXPECT_EQ(test, node.times[PSI_IO_SOME], 17);
+	}
+}
+
+static void a_wrong_count_mends(struct kunit *test)
+{
+	struct psi_change c = { .old = psi_task_bits(RUN), .new = 0 };
+	struct psi_node node;
+
+	/* Taken away, though it never came. */
+	psi_node_init(&node, NULL);
+	c.node = &node;
+	psi_node_change(c, 10);
+	KUNIT_EXPECT_EQ(test, node.states, 0);
+	swap(c.old, c.new);
+	psi_node_change(c, 20);
+	KUNIT_EXPECT_EQ(test, node.states, S(NONIDLE) | S(CPU_SOME) | S(CPU_FULL));
+	swap(c.old, c.new);
+	psi_node_change(c, 30);
+	KUNIT_EXPECT_EQ(test, node.states, 0);
+}
+
+static void changes_touch_one_cache_line(struct kunit *test)
+{
+	KUNIT_EXPECT_LE(test, offsetof(struct psi_node, folded), 64);
+	KUNIT_EXPECT_LE(test, sizeof(struct psi_node), 128);
+}
+
+static struct kunit_case psi_node_cases[] = {
+	KUNIT_CASE_PARAM(rules, rule_gen_params),
+	KUNIT_CASE_PARAM(random_histories, start_gen_params),
+	KUNIT_CASE(units_have_no_bias),
+	KUNIT_CASE(adjoining_intervals_are_exact),
+	KUNIT_CASE(same_states_take_no_stamp),
+	KUNIT_CASE(long_states_last_73_minutes),
+	KUNIT_CASE(clocks_may_disagree),
+	KUNIT_CASE(idle_nodes_keep_no_stamp),
+	KUNIT_CASE(a_wrong_count_mends),
+	KUNIT_CASE(changes_touch_one_cache_line),
+	{ }
+};
+
+static struct kunit_suite psi_node_suite = {
+	.name = "psi_node",
+	.test_cases = psi_node_cases,
+};
+kunit_test_suite(psi_node_suite);
+
+MODULE_DESCRIPTION("Pressure stall information: nodes against a naive model");
+MODULE_LICENSE("GPL");
