@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests of psi_avgs.c: sums over CPUs, and averages.
+ */
+#include <kunit/test.h>
+#include <linux/math64.h>
+#include <linux/prandom.h>
+#include <linux/sched/loadavg.h>
+
+#include "psi_avgs.h"
+
+/* ------------------------- many CPUs ------------------------- */
+
+/* Fold nr nodes that have been as they are since 0 and were never folded. */
+static u64 sum_nodes(struct psi_node *nodes, int nr, u64 now, enum psi_state stall)
+{
+	u32 times[PSI_NR_STATES];
+	struct psi_sum sum = { };
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		psi_node_times(&nodes[i], psi_units(now), times);
+		psi_sum_add(&sum, times);
+	}
+	return psi_sum_ns(&sum, stall);
+}
+
+static void add_task(struct psi_node *node, u8 task)
+{
+	psi_node_change((struct psi_change) { node, 0, psi_task_bits(task) }, 0);
+}
+
+#define RUN	PSI_TASK_RUNNABLE
+#define CPU	(PSI_TASK_RUNNABLE | PSI_TASK_ONCPU)
+#define SEC	((u64)NSEC_PER_SEC)
+
+static u64 apart(u64 a, u64 b)
+{
+	return abs((s64)(a - b));
+}
+
+/* Percent in fixed point, to hundredths of a percent. */
+static u64 hundredths(unsigned long avg)
+{
+	return DIV_ROUND_CLOSEST_ULL((u64)avg * 100, FIXED_1);
+}
+
+/* 257 runnable tasks on 256 CPUs is 0.4 % some, not 100 %. */
+static void tasks_257_on_256_cpus(struct kunit *test)
+{
+	struct psi_node *nodes;
+	u64 some;
+	int i;
+
+	nodes = kunit_kcalloc(test, 256, sizeof(*nodes), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, nodes);
+	for (i = 0; i < 256; i++) {
+		psi_node_init(&nodes[i], NULL);
+		add_task(&nodes[i], CPU);
+	}
+	add_task(&nodes[17], RUN);
+
+	some = sum_nodes(nodes, 256, 2 * SEC, PSI_CPU_SOME);
+	KUNIT_EXPECT_EQ(test, some, (2 * SEC / 1024) * 1024 / 256);
+	KUNIT_EXPECT_EQ(test, sum_nodes(nodes, 256, 2 * SEC, PSI_CPU_FULL), 0);
+}
+
+/* 4 tasks on 4 CPUs with one stalled on memory is 25 % full. */
+static void one_of_four_stalled_on_memory(struct kunit *test)
+{
+	struct psi_node nodes[4];
+	u64 quarter = (2 * SEC / 1024) * 1024 / 4;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		psi_node_init(&nodes[i], NULL);
+		add_task(&nodes[i], i == 2 ? PSI_TASK_MEMSTALL : CPU);
+	}
+	KUNIT_EXPECT_EQ(test, sum_nodes(nodes, 4, 2 * SEC, PSI_MEM_FULL), quarter);
+	KUNIT_EXPECT_EQ(test, sum_nodes(nodes, 4, 2 * SEC, PSI_MEM_SOME), quarter);
+}
+
+/* idle CPUs do not count. */
+static void idle_cpus_do_not_count(struct kunit *test)
+{
+	struct psi_node *nodes;
+	int i;
+
+	nodes = kunit_kcalloc(test, 64, sizeof(*nodes), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, nodes);
+	for (i = 0; i < 64; i++)
+		psi_node_init(&nodes[i], NULL);
+	KUNIT_EXPECT_EQ(test, sum_nodes(nodes, 64, 2 * SEC, PSI_CPU_SOME), 0);
+
+	add_task(&nodes[3], CPU);
+	add_task(&nodes[3], RUN);
+	KUNIT_EXPECT_EQ(test, sum_nodes(nodes, 64, 2 * SEC, PSI_CPU_SOME),
+			(2 * SEC / 1024) * 1024);
+}
+
+/* a weight is time, however short; 1 us of 2 s is not nothing (D-1). */
+static void short_times_have_weight(struct kunit *test)
+{
+	u32 times[PSI_NR_STATES] = { };
+	struct psi_sum sum = { };
+
+	times[PSI_CPU_SOME] = 1;
+	times[PSI_NONIDLE] = 1;
+	psi_sum_add(&sum, times);
+	KUNIT_EXPECT_EQ(test, psi_sum_ns(&sum, PSI_CPU_SOME), 1024);
+}
+
+/* Whole sums, against the formula in exact arithmetic. */
+static void sums_are_exact(struct kunit *test)
+{
+	u32 t[64], w[64], times[PSI_NR_STATES] = { };
+	u64 num, den, seed = get_random_u64();
+	struct rnd_state rnd;
+	struct psi_sum sum;
+	int n, i, nr;
+
+	kunit_info(test, "seed %llu\n", seed);
+	prandom_seed_state(&rnd, seed);
+
+	for (n = 0; n < 10000; n++) {
+		/* 21 + 21 + 10 + 6 bits: fits */
+		nr = 1 + prandom_u32_state(&rnd) % 64;
+		num = den = 0;
+		memset(&sum, 0, sizeof(sum));
+		for (i = 0; i < nr; i++) {
+			w[i] = prandom_u32_state(&rnd) % (1 << (n % 21 + 1));
+			t[i] = w[i] ? prandom_u32_state(&rnd) % (w[i] + 1) : 0;
+			num += (u64)t[i] * w[i];
+			den += w[i];
+			times[PSI_IO_SOME] = t[i];
+			times[PSI_NONIDLE] = w[i];
+			psi_sum_add(&sum, times);
+		}
+		KUNIT_ASSERT_EQ(test, psi_sum_ns(&sum, PSI_IO_SOME),
+				den ? div64_u64(num * 1024, den) : 0);
+	}
+}
+
+/* D-5: a late fold loses nothing, up to 73 minutes on 8192 CPUs. */
+static void late_sums_fit(struct kunit *test)
+{
+	static const u64 late[] = { 2, 4, 5, 17, 34, 35, 68, 300, 4379 };
+	u32 times[PSI_NR_STATES] = { };
+	struct psi_sum sum;
+	u32 units;
+	u64 some;
+	int i, cpu;
+
+	for (i = 0; i < ARRAY_SIZE(late); i++) {
+		units = psi_units(late[i] * SEC);
+
+		/* every CPU stalled all the time */
+		times[PSI_NONIDLE] = units;
+		times[PSI_CPU_SOME] = units;
+		memset(&sum, 0, sizeof(sum));
+		for (cpu = 0; cpu < 8192; cpu++)
+			psi_sum_add(&sum, times);
+		KUNIT_EXPECT_EQ(test, psi_sum_ns(&sum, PSI_CPU_SOME),
+				(u64)units << PSI_UNIT_SHIFT);
+
+		/* one half of them stalled, the others not: 50 % within 2^-18 */
+		memset(&sum, 0, sizeof(sum));
+		for (cpu = 0; cpu < 8192; cpu++) {
+			times[PSI_CPU_SOME] = cpu % 2 ? units : 0;
+			psi_sum_add(&sum, times);
+		}
+		some = psi_sum_ns(&sum, PSI_CPU_SOME);
+		KUNIT_EXPECT_LE(test, apart(some, (u64)units << 9), (units >> 8) + 1);
+	}
+}
+
+/* Where one CPU has been busy for long, another does not lose its minute. */
+static void late_sums_keep_short_times(struct kunit *test)
+{
+	u32 busy[PSI_NR_STATES] = { }, stalled[PSI_NR_STATES] = { };
+	u64 hour = psi_units(3600 * SEC), minute = psi_units(60 * SEC), exact;
+	struct psi_sum sum = { };
+
+	busy[PSI_NONIDLE] = hour;
+	stalled[PSI_NONIDLE] = minute;
+	stalled[PSI_IO_FULL] = minute;
+	exact = div64_u64(minute * minute, hour + minute);
+
+	/* in either order; the second shortens what the first has added */
+	psi_sum_add(&sum, stalled);
+	psi_sum_add(&sum, busy);
+	KUNIT_EXPECT_LE(test, apart(psi_sum_ns(&sum, PSI_IO_FULL) >> PSI_UNIT_SHIFT,
+				    exact), exact >> 10);
+
+	memset(&sum, 0, sizeof(sum));
+	psi_sum_add(&sum, busy);
+	psi_sum_add(&sum, stalled);
+	KUNIT_EXPECT_LE(test, apart(psi_sum_ns(&sum, PSI_IO_FULL) >> PSI_UNIT_SHIFT,
+				    exact), exact >> 10);
+}
+
+/* -------------------------- averages -------------------------- */
+
+#define PCT(x)	((unsigned long)(x) << FSHIFT)
+
+/* The example of R-5, in hundredths of a percent. */
+static void example_of_the_contract(struct kunit *test)
+{
+	unsigned long avg[PSI_NR_AVGS] = { 0 };
+
+	psi_avg_sample(avg, 0, SEC / 2, 2 * SEC);
+	KUNIT_EXPECT_EQ(test, hundredths(avg[0]), 453);
+
+	avg[0] = PCT(50);		/* 40.94 + 4.53 */
+	psi_avg_sample(avg, 0, SEC / 2, 2 * SEC);
+	KUNIT_EXPECT_EQ(test, hundredths(avg[0]), 4547);
+}
+
+static const struct {
+	const char	*name;
+	u64		decay[PSI_NR_AVGS];	/* times 2^32 */
+	unsigned long	within[PSI_NR_AVGS];	/* hundredths of a percent */
+} reference[] = {
+	/*
+	 * The factors of R-5: what is left is the rounding, at most one of
+	 * 2^11 a sample, which adds up to 1 / (1 - e) of them: 5.5, 31, 146.
+	 */
+	{ "given factors", { 1677ULL << 21, 1981ULL << 21, 2034ULL << 21 },
+	  { 1, 2, 8 } },
+	/*
+	 * exp(-2/10), exp(-2/60), exp(-2/300). With 11 bits the last has a
+	 * time constant that is 2.8 % too short, which is worth up to
+	 * 2.8 % / e of a step of 100.
+	 */
+	{ "exact exponential", { 3516421809ULL, 4154161520ULL, 4266429413ULL },
+	  { 8, 12, 115 } },
+};
+
+/* Loads that last from one to 200 periods, followed for half an hour. */
+static void averages_follow_the_exponential(struct kunit *test)
+{
+	u64 seed = get_random_u64(), exact[PSI_NR_AVGS], percent;
+	unsigned long avg[PSI_NR_AVGS];
+	struct rnd_state rnd;
+	int r, n, i, left;
+
+	kunit_info(test, "seed %llu\n", seed);
+	for (r = 0; r < ARRAY_SIZE(reference); r++) {
+		prandom_seed_state(&rnd, seed);
+		memset(avg, 0, sizeof(avg));
+		memset(exact, 0, sizeof(exact));
+		for (n = left = 0; n < 900; n++) {
+			if (!left--) {
+				left = prandom_u32_state(&rnd) % 200;
+				percent = prandom_u32_state(&rnd) % 101;
+			}
+			psi_avg_sample(avg, 0, percent * 20 * NSEC_PER_MSEC, 2 * SEC);
+			for (i = 0; i < PSI_NR_AVGS; i++) {
+				/* 2^24 of a percent, so that the product fits */
+				exact[i] = (exact[i] * reference[r].decay[i] +
+					    (percent << 24) *
+					    (BIT_ULL(32) - reference[r].decay[i])) >> 32;
+				KUNIT_ASSERT_LE_MSG(test,
+					apart(hundredths(avg[i]), exact[i] * 100 >> 24),
+					reference[r].within[i] + 1,
+					"%s, average %d, period %d",
+					reference[r].name, i, n);
+			}
+		}
+	}
+}
+
+static void averages_stay_within_0_and_100(struct kunit *test)
+{
+	unsigned long avg[PSI_NR_AVGS] = { 0 };
+	int n, i;
+
+	for (n = 0; n < 5000; n++)
+		psi_avg_sample(avg, 0, 2 * SEC, 2 * SEC);
+	for (i = 0; i < PSI_NR_AVGS; i++)
+		KUNIT_EXPECT_EQ(test, avg[i], PCT(100));
+	for (n = 0; n < 5000; n++)
+		psi_avg_sample(avg, 0, 0, 2 * SEC);
+	for (i = 0; i < PSI_NR_AVGS; i++)
+		KUNIT_EXPECT_EQ(test, avg[i], 0);
+}
+
+/* missed periods decay as zeros, one by one or all at once. */
+static void missed_periods_are_zeros(struct kunit *test)
+{
+	unsigned long once[PSI_NR_AVGS], each[PSI_NR_AVGS];
+	int missed, n, i;
+
+	for (missed = 0; missed < 400; missed += 7) {
+		for (i = 0; i < PSI_NR_AVGS; i++)
+			once[i] = each[i] = PCT(90);
+		psi_avg_sample(once, missed, SEC, 2 * SEC);
+		for (n = 0; n < missed; n++)
+			psi_avg_sample(each, 0, 0, 2 * SEC);
+		psi_avg_sample(each, 0, SEC, 2 * SEC);
+		/*
+		 * calc_load_n() keeps the power of the factor in 11 bits too,
+		 * a square at a time, which is worth up to a quarter of
+		 * a percent for the slowest.
+		 */
+		for (i = 0; i < PSI_NR_AVGS; i++)
+			KUNIT_EXPECT_LE(test, hundredths(apart(once[i], each[i])), 25);
+	}
+}
+
+/* ------------------- folds that come late ------------------- */
+
+struct late_case {
+	const char	*name;
+	u64		start;
+};
+
+static const struct late_case late_cases[] = {
+	{ "R-5 late folds, clock near 0", 0 },
+	{ "R-5 late folds, clock near 2^32 ns", BIT_ULL(32) - 3 * NSEC_PER_SEC },
+	{ "R-5 late folds, clock near 2^63 ns", BIT_ULL(63) - 3 * NSEC_PER_SEC },
+};
+
+static void late_name(const struct late_case *c, char *desc)
+{
+	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
+}
+KUNIT_ARRAY_PARAM(late, late_cases, late_name);
+
+static struct psi_group *new_group(struct kunit *test, u64 start)
+{
+	struct psi_group *group = kunit_kzalloc(test, sizeof(*group), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, group);
+	psi_group_init(group, NULL, start);
+	return group;
+}
+
+/* a sample longer than its period is carried over. */
+static void late_samples_are_carried_over(struct kunit *test)
+{
+	const struct late_case *c = test->param_value;
+	struct psi_group *group = new_group(test, c->start);
+	struct psi_stall *io = &group->stall[PSI_IO_SOME];
+	unsigned long avg[PSI_NR_AVGS] = { 0 };
+	u64 growth[PSI_NR_STALLS] = { 0 }, now;
+	int n;
+
+	/* 10 s of stall, then nobody folds until 10 s have gone by */
+	now = c->start + 10 * SEC;
+	growth[PSI_IO_SOME] = 10 * SEC;
+	psi_group_account(group, now, growth);
+	KUNIT_EXPECT_EQ(test, io->total, 10 * SEC);
+	KUNIT_EXPECT_GT(test, group->due, now);
+	KUNIT_EXPECT_LE(test, group->due, now + PSI_PERIOD_NS);
+
+	/* 3 periods of zeros, and one of 100 % that began at 3 periods */
+	psi_avg_sample(avg, 3, 1, 1);
+	KUNIT_EXPECT_EQ(test, io->avg[0], avg[0]);
+	KUNIT_EXPECT_EQ(test, io->averaged, 10 * SEC - 3 * PSI_PERIOD_NS);
+
+	/* The rest goes into the next periods, 100 % at most in each. */
+	growth[PSI_IO_SOME] = 0;
+	for (n = 0; n < 5; n++) {
+		now = group->due;
+		psi_group_account(group, now, growth);
+		KUNIT_EXPECT_LE(test, io->avg[0], PCT(100));
+	}
+	KUNIT_EXPECT_EQ(test, io->averaged, 10 * SEC);
+	KUNIT_EXPECT_EQ(test, io->total, 10 * SEC);
+}
+
+/* after a long idle time the old load is gone. */
+static void idle_time_decays(struct kunit *test)
+{
+	const struct late_case *c = test->param_value;
+	struct psi_group *group = new_group(test, c->start);
+	struct psi_stall *io = &group->stall[PSI_IO_SOME];
+	u64 growth[PSI_NR_STALLS] = { 0 };
+	int n;
+
+	growth[PSI_IO_SOME] = PSI_PERIOD_NS;
+	for (n = 0; n < 60; n++)
+		psi_group_account(group, group->due, growth);
+	KUNIT_EXPECT_GE(test, io->avg[0], PCT(99));
+
+	growth[PSI_IO_SOME] = 0;
+	psi_group_account(group, group->due + 30 * PSI_PERIOD_NS, growth);
+	/* exp(-31 * 2 / 10) = 0.2 %, exp(-31 * 2 / 60) = 35.6 % of 86.5 % */
+	KUNIT_EXPECT_LE(test, io->avg[0], PCT(1) / 4);
+	KUNIT_EXPECT_GE(test, io->avg[1], PCT(30));
+	KUNIT_EXPECT_LE(test, io->avg[1], PCT(32));
+	KUNIT_EXPECT_EQ(test, io->total, 60 * PSI_PERIOD_NS);
+}
+
+/* jitter of the fold does not move the periods. */
+static void periods_do_not_drift(struct kunit *test)
+{
+	const struct late_case *c = test->param_value;
+	struct psi_group *group = new_group(test, c->start);
+	u64 growth[PSI_NR_STALLS] = { 0 };
+	int n;
+
+	for (n = 1; n <= 1000; n++)
+		psi_group_account(group, group->due + n * 7919 % (SEC / 3), growth);
+	KUNIT_EXPECT_EQ(test, group->due, c->start + 1001 * PSI_PERIOD_NS);
+}
+
+/* whoever folds in between, averages and totals come out the same. */
+static void readers_take_nothing_away(struct kunit *test)
+{
+	const struct late_case *c = test->param_value;
+	struct psi_group *quiet = new_group(test, c->start);
+	struct psi_group *read = new_group(test, c->start);
+	u64 growth[PSI_NR_STALLS] = { 0 }, now, due;
+	int n, i;
+
+	for (n = 0; n < 100; n++) {
+		/* 30 % some of io, told at once, or 0.3 ms every ms */
+		due = quiet->due;
+		growth[PSI_IO_SOME] = div_u64(PSI_PERIOD_NS * 3, 10);
+		psi_group_account(quiet, due, growth);
+
+		growth[PSI_IO_SOME] = 300 * NSEC_PER_USEC;
+		for (now = due - PSI_PERIOD_NS + NSEC_PER_MSEC; now < due;
+		     now += NSEC_PER_MSEC) {
+			psi_group_account(read, now, growth);
+			KUNIT_ASSERT_EQ(test, read->due, due);
+		}
+		growth[PSI_IO_SOME] = quiet->stall[PSI_IO_SOME].total -
+				      read->stall[PSI_IO_SOME].total;
+		psi_group_account(read, due, growth);
+
+		KUNIT_EXPECT_LE(test, growth[PSI_IO_SOME], NSEC_PER_MSEC);
+		for (i = 0; i < PSI_NR_AVGS; i++)
+			KUNIT_ASSERT_EQ(test, read->stall[PSI_IO_SOME].avg[i],
+					quiet->stall[PSI_IO_SOME].avg[i]);
+	}
+}
+
+static struct kunit_case psi_avgs_cases[] = {
+	KUNIT_CASE(tasks_257_on_256_cpus),
+	KUNIT_CASE(one_of_four_stalled_on_memory),
+	KUNIT_CASE(idle_cpus_do_not_count),
+	KUNIT_CASE(short_times_have_weight),
+	KUNIT_CASE(sums_are_exact),
+	KUNIT_CASE(late_sums_fit),
+	KUNIT_CASE(late_sums_keep_short_times),
+	KUNIT_CASE(example_of_the_contract),
+	KUNIT_CASE(averages_follow_the_exponential),
+	KUNIT_CASE(averages_stay_within_0_and_100),
+	KUNIT_CASE(missed_periods_are_zeros),
+	KUNIT_CASE_PARAM(late_samples_are_carried_over, late_gen_params),
+	KUNIT_CASE_PARAM(idle_time_decays, late_gen_params),
+	KUNIT_CASE_PARAM(periods_do_not_drift, late_gen_params),
+	KUNIT_CASE_PARAM(readers_take_nothing_away, late_gen_params),
+	{ }
+};
+
+static struct kunit_suite psi_avgs_suite = {
+	.name = "psi_avgs",
+	.test_cases = psi_avgs_cases,
+};
+kunit_test_suite(psi_avgs_suite);
+
+MODULE_DESCRIPTION("Pressure stall information: sums and averages");
+MODULE_LICENSE("GPL");
