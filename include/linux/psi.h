@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Pressure stall information: what the kernel outside of kernel/sched calls.
+ */
+#ifndef _LINUX_PSI_H
+#define _LINUX_PSI_H
+
+#include <linux/psi_types.h>
+
+#ifdef CONFIG_PSI
+
+void psi_memstall_enter(unsigned long *flags);
+void psi_memstall_leave(unsigned long *flags);
+u64 psi_system_some_us(enum psi_resource res);
+
+#else /* !CONFIG_PSI */
+
+static inline void psi_memstall_enter(unsigned long *flags) { }
+static inline void psi_memstall_leave(unsigned long *flags) { }
+static inline u64 psi_system_some_us(enum psi_resource res) { return 0; }
+
+#endif /* CONFIG_PSI */
+
+#endif /* _LINUX_PSI_H */

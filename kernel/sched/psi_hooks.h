@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Where the scheduler tells PSI what happens to a task. See psi.c.
+ *
+ * All but psi_fork(), psi_idle_task(), psi_task_dead() and psi_wake_migrate() are
+ * called with the rq lock held.
+ * With psi=0 each of them is one branch that is patched out.
+ */
+#ifndef _KERNEL_SCHED_PSI_HOOKS_H
+#define _KERNEL_SCHED_PSI_HOOKS_H
+
+#include <linux/jump_label.h>
+#include <linux/sched.h>
+
+struct rq;
+
+#ifdef CONFIG_PSI
+
+DECLARE_STATIC_KEY_FALSE(psi_enabled);
+
+void psi_init(void);
+void psi_idle_task(struct task_struct *idle);
+void psi_task_dead(struct task_struct *p);
+void __psi_enqueue(struct rq *rq, struct task_struct *p, int flags);
+void __psi_dequeue(struct rq *rq, struct task_struct *p, int flags);
+void __psi_switch(struct rq *rq, struct task_struct *prev,
+		  struct task_struct *next);
+void __psi_wake_migrate(struct task_struct *p);
+void __psi_irq_time(struct rq *rq, u64 delta_ns);
+
+/**
+ * psi_enqueue - a task wakes up, or arrives from another CPU
+ * @rq:    its runqueue
+ * @p:     the task
+ * @flags: ENQUEUE_*
+ */
+static inline void psi_enqueue(struct rq *rq, struct task_struct *p, int flags)
+{
+	if (static_branch_unlikely(&psi_enabled))
+		__psi_enqueue(rq, p, flags);
+}
+
+/**
+ * psi_dequeue - a task blocks, or leaves for another CPU
+ * @rq:    its runqueue
+ * @p:     the task
+ * @flags: DEQUEUE_*
+ *
+ * It blocks even if its class keeps it queued for a while (delayed dequeue).
+ */
+static inline void psi_dequeue(struct rq *rq, struct task_struct *p, int flags)
+{
+	if (static_branch_unlikely(&psi_enabled))
+		__psi_dequeue(rq, p, flags);
+}
+
+/**
+ * psi_switch - the CPU goes from one task to another
+ * @rq:   the runqueue
+ * @prev: the task that had it
+ * @next: the task that gets it, not @prev
+ */
+static inline void psi_switch(struct rq *rq, struct task_struct *prev,
+			      struct task_struct *next)
+{
+	if (static_branch_unlikely(&psi_enabled))
+		__psi_switch(rq, prev, next);
+}
+
+/**
+ * psi_wake_migrate - a task that sleeps will wake up on another CPU
+ * @p: the task, with p->pi_lock held, neither queued nor running, and its
+ *     task_cpu() still the old one
+ */
+static inline void psi_wake_migrate(struct task_struct *p)
+{
+	if (static_branch_unlikely(&psi_enabled))
+		__psi_wake_migrate(p);
+}
+
+/**
+ * psi_irq_time - interrupts took time from the task on the CPU
+ * @rq:       the runqueue
+ * @delta_ns: since the last call, ns
+ */
+static inline void psi_irq_time(struct rq *rq, u64 delta_ns)
+{
+	if (static_branch_unlikely(&psi_enabled) && delta_ns)
+		__psi_irq_time(rq, delta_ns);
+}
+
+/**
+ * psi_fork - a new task, not yet known to anybody
+ * @p: the task, a copy of its parent
+ */
+static inline void psi_fork(struct task_struct *p)
+{
+	p->psi = (struct psi_task) { };
+}
+
+#else /* !CONFIG_PSI */
+
+static inline void psi_init(void) { }
+static inline void psi_idle_task(struct task_struct *idle) { }
+static inline void psi_task_dead(struct task_struct *p) { }
+static inline void psi_enqueue(struct rq *rq, struct task_struct *p, int flags) { }
+static inline void psi_dequeue(struct rq *rq, struct task_struct *p, int flags) { }
+static inline void psi_switch(struct rq *rq, struct task_struct *prev,
+			      struct task_struct *next) { }
+static inline void psi_wake_migrate(struct task_struct *p) { }
+static inline void psi_irq_time(struct rq *rq, u64 delta_ns) { }
+static inline void psi_fork(struct task_struct *p) { }
+
+#endif /* CONFIG_PSI */
+
+#endif /* _KERNEL_SCHED_PSI_HOOKS_H */

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pressure stall information: /proc/pressure and the text of a pressure file.
+ *
+ * Locking: none of its own. psi_group_read() hands out values of one moment,
+ * and nothing else is looked at while they are printed.
+ */
+#include <linux/init.h>
+#include <linux/jump_label.h>
+#include <linux/math64.h>
+#include <linux/proc_fs.h>
+#include <linux/sched/clock.h>
+#include <linux/sched/loadavg.h>
+#include <linux/seq_file.h>
+
+#include "psi_avgs.h"
+#include "psi_hooks.h"
+
+static void show_line(struct seq_file *m, const char *name,
+		      const struct psi_stall *stall)
+{
+	seq_printf(m, "%s avg10=%lu.%02lu avg60=%lu.%02lu avg300=%lu.%02lu total=%llu\n",
+		   name,
+		   LOAD_INT(stall->avg[0]), LOAD_FRAC(stall->avg[0]),
+		   LOAD_INT(stall->avg[1]), LOAD_FRAC(stall->avg[1]),
+		   LOAD_INT(stall->avg[2]), LOAD_FRAC(stall->avg[2]),
+		   div_u64(stall->total, NSEC_PER_USEC));
+}
+
+/**
+ * psi_show - print a pressure file (R-11)
+ * @m:     where to
+ * @group: whose pressure
+ * @res:   of what
+ *
+ * Context: may sleep.
+ * Return: 0; -EOPNOTSUPP for PSI_IRQ without a clock for interrupts.
+ */
+int psi_show(struct seq_file *m, struct psi_group *group, enum psi_resource res)
+{
+	struct psi_stall r[2];
+
+	if (res == PSI_IRQ) {
+		if (!irqtime_is_measured())
+			return -EOPNOTSUPP;
+		psi_group_read(group, PSI_IRQ_FULL, 1, r);
+		show_line(m, "full", &r[0]);
+		return 0;
+	}
+
+	psi_group_read(group, psi_first_stall(res), 2, r);
+
+	/* Somebody, somewhere, is always on a CPU: no such state */
+	if (res == PSI_CPU && group == &psi_system)
+		r[1] = (struct psi_stall) { };
+
+	show_line(m, "some", &r[0]);
+	show_line(m, "full", &r[1]);
+	return 0;
+}
+
+#ifdef CONFIG_PROC_FS
+
+static const struct {
+	const char		*path;
+	enum psi_resource	res;
+} psi_files[] __initconst = {
+	{ "pressure/io",	PSI_IO },
+	{ "pressure/memory",	PSI_MEM },
+	{ "pressure/cpu",	PSI_CPU },
+#ifdef CONFIG_IRQ_TIME_ACCOUNTING
+	{ "pressure/irq",	PSI_IRQ },
+#endif
+};
+
+static int psi_proc_show(struct seq_file *m, void *unused)
+{
+	return psi_show(m, &psi_system, (uintptr_t)m->private);
+}
+
+static int psi_proc_open(struct inode *inode, struct file *file)
+{
+	return single_open(file, psi_proc_show, pde_data(inode));
+}
+
+static const struct proc_ops psi_proc_ops = {
+	.proc_open	= psi_proc_open,
+	.proc_read	= seq_read,
+	.proc_lseek	= seq_lseek,
+	.proc_release	= single_release,
+};
+
+static int __init psi_proc_init(void)
+{
+	int i;
+
+	if (!static_branch_unlikely(&psi_enabled))
+		return 0;
+
+	proc_mkdir("pressure", NULL);
+	for (i = 0; i < ARRAY_SIZE(psi_files); i++)
+		proc_create_data(psi_files[i].path, 0444, NULL, &psi_proc_ops,
+				 (void *)(uintptr_t)psi_files[i].res);
+	return 0;
+}
+fs_initcall(psi_proc_init);
+
+#endif /* CONFIG_PROC_FS */
