@@ -367,6 +367,7 @@ void psi_cpu_times(const struct psi_node *node, int cpu, u32 times[])
  * Changes of the node are ordered against this, by the rq lock.
  *
  * Context: interrupts on.
+ * Return: true if so.
  */
 bool psi_cpu_is_idle(const struct psi_node *node, int cpu)
 {

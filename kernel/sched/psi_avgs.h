@@ -52,7 +52,7 @@ struct psi_stall {
 struct psi_group {
 	struct psi_node __percpu *nodes;
 
-	struct mutex		lock;
+	struct mutex		lock;	/* the rest, and the nodes' @folded */
 	u64			averaged;
 	u64			due;
 	struct psi_stall	stall[PSI_NR_STALLS];

@@ -125,7 +125,8 @@ static void sums_are_exact(struct kunit *test)
 	for (n = 0; n < 10000; n++) {
 		/* 21 + 21 + 10 + 6 bits: fits */
 		nr = 1 + prandom_u32_state(&rnd) % 64;
-		num = den = 0;
+		num = 0;
+		den = 0;
 		memset(&sum, 0, sizeof(sum));
 		for (i = 0; i < nr; i++) {
 			w[i] = prandom_u32_state(&rnd) % (1 << (n % 21 + 1));
@@ -239,7 +240,7 @@ static const struct {
 /* Loads that last from one to 200 periods, followed for half an hour. */
 static void averages_follow_the_exponential(struct kunit *test)
 {
-	u64 seed = get_random_u64(), exact[PSI_NR_AVGS], percent;
+	u64 seed = get_random_u64(), exact[PSI_NR_AVGS], percent, error;
 	unsigned long avg[PSI_NR_AVGS];
 	struct rnd_state rnd;
 	int r, n, i, left;
@@ -249,7 +250,8 @@ static void averages_follow_the_exponential(struct kunit *test)
 		prandom_seed_state(&rnd, seed);
 		memset(avg, 0, sizeof(avg));
 		memset(exact, 0, sizeof(exact));
-		for (n = left = 0; n < 900; n++) {
+		left = 0;
+		for (n = 0; n < 900; n++) {
 			if (!left--) {
 				left = prandom_u32_state(&rnd) % 200;
 				percent = prandom_u32_state(&rnd) % 101;
@@ -260,11 +262,11 @@ static void averages_follow_the_exponential(struct kunit *test)
 				exact[i] = (exact[i] * reference[r].decay[i] +
 					    (percent << 24) *
 					    (BIT_ULL(32) - reference[r].decay[i])) >> 32;
-				KUNIT_ASSERT_LE_MSG(test,
-					apart(hundredths(avg[i]), exact[i] * 100 >> 24),
-					reference[r].within[i] + 1,
-					"%s, average %d, period %d",
-					reference[r].name, i, n);
+				error = apart(hundredths(avg[i]), exact[i] * 100 >> 24);
+				KUNIT_ASSERT_LE_MSG(test, error,
+						    reference[r].within[i] + 1,
+						    "%s, average %d, period %d",
+						    reference[r].name, i, n);
 			}
 		}
 	}
@@ -293,7 +295,8 @@ static void missed_periods_are_zeros(struct kunit *test)
 
 	for (missed = 0; missed < 400; missed += 7) {
 		for (i = 0; i < PSI_NR_AVGS; i++)
-			once[i] = each[i] = PCT(90);
+			once[i] = PCT(90);
+		memcpy(each, once, sizeof(each));
 		psi_avg_sample(once, missed, SEC, 2 * SEC);
 		for (n = 0; n < missed; n++)
 			psi_avg_sample(each, 0, 0, 2 * SEC);
@@ -325,6 +328,7 @@ static void late_name(const struct late_case *c, char *desc)
 {
 	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
 }
+
 KUNIT_ARRAY_PARAM(late, late_cases, late_name);
 
 static struct psi_group *new_group(struct kunit *test, u64 start)
@@ -461,6 +465,7 @@ static struct kunit_suite psi_avgs_suite = {
 	.name = "psi_avgs",
 	.test_cases = psi_avgs_cases,
 };
+
 kunit_test_suite(psi_avgs_suite);
 
 MODULE_DESCRIPTION("Pressure stall information: sums and averages");

@@ -94,7 +94,7 @@ static void look_at_churn(struct look *look, struct churn *churn)
 {
 	bool stalled = churn->thread->psi.state & PSI_TASK_MEMSTALL;
 
-	if (churn->memory == UNSURE || stalled == (churn->memory == STALLED))
+	if (churn->memory == UNSURE || churn->memory == (stalled ? STALLED : NOT_STALLED))
 		return;
 
 	look->wrong_tasks++;
@@ -324,6 +324,7 @@ static struct kunit_suite psi_live_suite = {
 	.name = "psi_live",
 	.test_cases = psi_live_cases,
 };
+
 kunit_test_suite(psi_live_suite);
 
 MODULE_DESCRIPTION("Pressure stall information: the hooks against the facts");

@@ -118,7 +118,7 @@ static void node_count(struct psi_node *node, u8 old, u8 new)
 			node->bits |= BIT(bit);
 		} else if (!node->count[bit]) {
 			/* Somebody lied before; 0 is where the count mends. */
-			printk_deferred_once(KERN_ERR "psi: count %u below zero\n", bit);
+			printk_deferred_once("psi: count %u below zero\n", bit);
 		} else if (!--node->count[bit]) {
 			node->bits &= ~BIT(bit);
 		}

@@ -73,6 +73,7 @@ static void rule_name(const struct rule_case *c, char *desc)
 {
 	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
 }
+
 KUNIT_ARRAY_PARAM(rule, rule_cases, rule_name);
 
 static void rules(struct kunit *test)
@@ -408,6 +409,7 @@ static void start_name(const struct start_case *c, char *desc)
 {
 	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
 }
+
 KUNIT_ARRAY_PARAM(start, start_cases, start_name);
 
 static void random_histories(struct kunit *test)
@@ -470,7 +472,8 @@ static void units_have_no_bias(struct kunit *test)
 	int i;
 
 	psi_node_init(&node, NULL);
-	run.node = stop.node = &node;
+	run.node = &node;
+	stop.node = &node;
 
 	for (i = 0; i < 100000; i++) {
 		psi_node_change(run, psi_units(now));
@@ -495,7 +498,8 @@ static void adjoining_intervals_are_exact(struct kunit *test)
 	int i;
 
 	psi_node_init(&node, NULL);
-	a.node = b.node = &node;
+	a.node = &node;
+	b.node = &node;
 	psi_node_change(a, psi_units(now));
 
 	/* IO_SOME lasts, IO_FULL comes and goes */
@@ -615,6 +619,7 @@ static struct kunit_suite psi_node_suite = {
 	.name = "psi_node",
 	.test_cases = psi_node_cases,
 };
+
 kunit_test_suite(psi_node_suite);
 
 MODULE_DESCRIPTION("Pressure stall information: nodes against a naive model");

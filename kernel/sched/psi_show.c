@@ -64,7 +64,7 @@ int psi_show(struct seq_file *m, struct psi_group *group, enum psi_resource res)
 static const struct {
 	const char		*path;
 	enum psi_resource	res;
-} psi_files[] __initconst = {
+} psi_files[] = {
 	{ "pressure/io",	PSI_IO },
 	{ "pressure/memory",	PSI_MEM },
 	{ "pressure/cpu",	PSI_CPU },
