@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0
+# The commands that people type. What they do is in scripts/, and every script
+# says with --help what it is for. All output goes to build/.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+BASE ?= /usr/src/linux-source-6.12.tar.xz
+export BASE
+
+image := arch/x86/boot/bzImage
+step := scripts/step build/log
+
+# What "make test" consists of. A part leaves its results in build/test/PART.tap
+# or build/test/PART/*.tap.
+PARTS ?= check kunit selftest apply prefixes
+
+help: ## show these commands
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+
+run: kernel ## boot our kernel in QEMU and show pressure rising and falling
+	@scripts/demo
+
+shell: kernel ## the same kernel, with a prompt
+	@scripts/boot --interactive --kernel build/obj/$(image) \
+		--initrd build/initramfs.cpio.gz --append test=shell
+
+test: ## all tests (PARTS="check kunit" for some of them)
+	@rm -rf build/test
+	@mkdir -p build/test
+	@$(MAKE) --no-print-directory --keep-going $(PARTS:%=test-%) || true
+	@scripts/tally $(PARTS:%=build/test/%) | tee build/test/summary
+
+check: ## checkpatch, sparse, W=1, kernel-doc, shellcheck on our files
+kunit: ## unit tests, in a kernel that is a program (UML)
+selftest: ## tests in the guest
+check kunit selftest:
+	@rm -rf build/test/$@ build/test/$@.tap
+	@$(MAKE) --no-print-directory test-$@ || true
+	@scripts/tally build/test/$@
+
+test-base: setup tree ## what of that the base's own PSI does not pass
+	@scripts/series checkout refs/tags/base build/base/tree
+	@$(step)/base-kernel.log "kernel of the base" scripts/kernel build/base/tree build/base/obj
+	@scripts/initramfs build/tree build/initramfs.cpio.gz
+	@scripts/selftest --base build/base/obj/$(image) build/initramfs.cpio.gz build/base/test
+
+tree: setup ## build/tree: the base and our commits on it
+	@$(step)/tree.log "kernel source with the series" scripts/series tree
+
+kernel: tree ## build our kernel
+	@$(step)/kernel.log "kernel" scripts/kernel build/tree build/obj
+	@$(step)/initramfs.log "initramfs" scripts/initramfs build/tree build/initramfs.cpio.gz
+
+series: tree ## build/series: patches to send, with a cover letter
+	@$(step)/series.log "patches to send" scripts/series mail
+
+apply: ## KSRC=DIR: put the commits onto a 6.12.y git tree of yours
+	@scripts/series apply "$(KSRC)"
+
+clean: ## delete build/
+	rm -rf build
+
+setup:
+	@scripts/setup
+
+part := scripts/test/part
+
+test-check: series
+	@$(part) check "checks of our files" scripts/check
+
+test-kunit: tree
+	@$(part) kunit "unit tests" scripts/kunit
+
+test-selftest: kernel
+	@$(part) selftest "tests in the guest" \
+		scripts/selftest build/obj/$(image) build/initramfs.cpio.gz build/test/selftest
+
+test-apply: tree
+	@$(part) apply "the series on every base" scripts/test/apply
+
+test-prefixes: kernel
+	@$(part) prefixes "each patch builds and boots" scripts/test/prefixes
+
+.PHONY: help run shell test check kunit selftest test-base tree kernel series \
+	apply clean setup test-check test-kunit test-selftest test-apply test-prefixes
