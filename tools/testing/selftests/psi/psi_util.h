@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the PSI selftests share: reading a pressure file, telling time, making
+ * load and cleaning up after it. A test program is a table of cases that it
+ * hands to psi_main(), which reports what they return.
+ */
+#ifndef PSI_UTIL_H
+#define PSI_UTIL_H
+
+#include <linux/types.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "../kselftest.h"
+
+#define NSEC_PER_USEC	1000ULL
+#define NSEC_PER_MSEC	1000000ULL
+#define NSEC_PER_SEC	1000000000ULL
+
+/* ---- cases ---- */
+
+enum psi_result { PSI_PASS, PSI_FAIL, PSI_SKIP };
+
+struct psi_case {
+	const char *name;		/* begins with the rule: "R-6 ..." */
+	enum psi_result (*run)(void);
+	int min_cpus;			/* 0: any number of CPUs will do */
+	int max_cpus;			/* 0: no upper limit */
+};
+
+/*
+ * Runs the cases whose names begin with one of the words of @argv, all of them
+ * if there are none. Whatever a case has started or set up is gone before the
+ * next one begins.
+ */
+int psi_main(int argc, char **argv, const struct psi_case *cases, size_t count);
+
+/* A line of diagnostics. */
+void __printf(1, 2) psi_note(const char *format, ...);
+
+/* Ends the case, from anywhere within it, but not from within a load. */
+void __noreturn __printf(2, 3) leave_case(enum psi_result result,
+					  const char *format, ...);
+
+/* The case has failed, and says why, unless @condition holds. */
+#define EXPECT(condition, ...)					\
+	do {							\
+		if (!(condition))				\
+			leave_case(PSI_FAIL, __VA_ARGS__);	\
+	} while (0)
+
+/* The case cannot be run here unless @condition holds. */
+#define REQUIRE(condition, ...)					\
+	do {							\
+		if (!(condition))				\
+			leave_case(PSI_SKIP, __VA_ARGS__);	\
+	} while (0)
+
+/* To be called when the case has ended, however it has. */
+void undo_later(void (*fn)(void));
+
+/* ---- small helpers ---- */
+
+__u64 now_ns(void);			/* CLOCK_MONOTONIC */
+__u64 thread_cpu_ns(void);		/* CPU time of the calling thread */
+void sleep_until(__u64 ns);
+void sleep_ms(unsigned int ms);
+int online_cpus(void);
+int pin_to_cpu(int cpu);
+
+/* Length of what was read (@buf is terminated), or -errno. */
+ssize_t read_text(const char *path, char *buf, size_t size);
+/* 0 or -errno. */
+int __printf(2, 3) write_text(const char *path, const char *format, ...);
+
+/* Zeroed memory that child processes share with us. */
+void *shared_alloc(size_t size);
+
+/* ---- pressure files ---- */
+
+enum psi_resource { PSI_CPU, PSI_MEMORY, PSI_IO, PSI_IRQ, PSI_NR_RESOURCES };
+
+enum { AVG10, AVG60, AVG300, NR_AVGS };
+
+struct psi_line {
+	unsigned int avg[NR_AVGS];	/* hundredths of a percent */
+	__u64 total;			/* us */
+};
+
+/* One reading. It was taken at some moment between @before and @after. */
+struct psi_sample {
+	struct psi_line some;		/* all 0 if the file has no such line */
+	struct psi_line full;
+	__u64 before, after;		/* now_ns() */
+};
+
+const char *psi_name(enum psi_resource res);
+const char *psi_path(enum psi_resource res);
+
+/*
+ * Takes @text apart. It must be what R-11 says to the byte, for this resource:
+ * anything missing, additional or out of range is an error. NULL if all is
+ * well, else what is wrong.
+ */
+const char *psi_parse(enum psi_resource res, const char *text, size_t length,
+		      struct psi_sample *sample);
+
+/* Reads and parses; 0 or -errno, -EBADMSG (and a note) for a wrong text. */
+int psi_read(enum psi_resource res, struct psi_sample *sample);
+/* The same from a file that is already open. */
+int psi_read_fd(int fd, enum psi_resource res, struct psi_sample *sample);
+
+/*
+ * Growth between two readings as a share of the time between them, in percent.
+ */
+struct psi_share {
+	double some, full;
+	double seconds;
+};
+
+struct psi_share psi_share(const struct psi_sample *from,
+			   const struct psi_sample *to);
+
+/* Reads, sleeps, reads; exits the program if that is not possible. */
+struct psi_share psi_watch(enum psi_resource res, unsigned int ms);
+
+/* Is @value within @tolerance of @expected? */
+bool close_to(double value, double expected, double tolerance);
+
+/* ---- load ---- */
+
+/*
+ * Starts a process that runs @fn(@arg) on @cpu (any, if negative). It is killed
+ * when the case ends, or when we die. A case fails if @fn has returned by then.
+ */
+pid_t start_load(int cpu, void (*fn)(void *arg), void *arg);
+void stop_load(pid_t pid);
+void stop_all_loads(void);
+
+/* All loads, and what they needed. After a case this is done for it. */
+void clean_up(void);
+
+/* Loads for start_load(). */
+void spin(void *unused);
+void spin_interrupted(void *unused);	/* 1000 times a second */
+void burn_ms(unsigned int ms);		/* until so much CPU time is used up */
+
+/*
+ * A disk every request of which takes @ms milliseconds. NULL if the kernel has
+ * no null_blk with configfs.
+ */
+const char *slow_disk(unsigned int ms);
+void read_disk(void *path);		/* direct reads, one after the other */
+
+/* A memory cgroup for the case; NULL if there are none. */
+const char *memory_cgroup(void);
+int join_cgroup(const char *cgroup);
+int set_cgroup(const char *cgroup, const char *file, const char *value);
+int zram_swap(unsigned int mb);		/* 0 or -errno */
+
+/* Joins a cgroup and uses memory there, round after round. */
+struct memory_user {
+	const char *cgroup;
+	size_t size;
+	bool grow;		/* and then more and more */
+	atomic_int *ready;	/* @size bytes are in use */
+};
+
+void use_memory(void *memory_user);
+
+/* Is @word one of the words of the kernel command line? */
+bool booted_with(const char *word);
+
+#endif /* PSI_UTIL_H */
