@@ -8,8 +8,8 @@
  *
  * No system is idle for long: the kernel has timers and threads that run every
  * few seconds, and what they do is folded into the totals afterwards, as it
- * should be. After that a fold may come that finds nothing, and then no more
- * before something else has run. The fewer such things there are the better; booting with
+ * should be. But it is folded once, and not again before something else has
+ * run. The fewer such things there are the better; booting with
  * cgroup_disable=memory takes one away that comes every 2 s.
  */
 #include <stdlib.h>
@@ -24,9 +24,9 @@
 #define IDLE_MS		120000
 
 /*
- * Folds for nothing, after one that has found nothing. One may come of activity
- * that is too short to be told from the fold before it; a timer that never stops
- * makes many of them in 2 min.
+ * Folds for nothing, that is with no activity since the fold before. One may
+ * come of activity that is too close to a fold to be told apart; a timer that
+ * never stops makes many of them in 2 min.
  */
 #define ALLOWED		1
 
@@ -144,7 +144,7 @@ static struct counts count(char *text)
 			in_a_row = 0;
 		} else if (last == OTHER || now - before > SAME_FOLD_S) {
 			counts.folds++;
-			counts.for_nothing += ++in_a_row > 2;
+			counts.for_nothing += ++in_a_row > 1;
 			before = now;
 		}
 		last = kind;
