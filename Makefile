@@ -15,7 +15,7 @@ step := scripts/step build/log
 
 # What "make test" consists of. A part leaves its results in build/test/PART.tap
 # or build/test/PART/*.tap.
-PARTS ?= check kunit selftest apply prefixes
+PARTS ?= check kunit selftest default-off apply prefixes
 
 help: ## show these commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -76,7 +76,15 @@ test-kunit: tree
 
 test-selftest: kernel
 	@$(part) selftest "tests in the guest" \
-		scripts/selftest build/obj/$(image) build/initramfs.cpio.gz build/test/selftest
+		scripts/selftest build/obj/$(image) build/initramfs.cpio.gz build/guest
+
+test-default-off: kernel
+	@$(step)/default-off-kernel.log "kernel with PSI_DEFAULT_DISABLED" \
+		env EXTRA_CONFIG=CONFIG_PSI_DEFAULT_DISABLED=y \
+		scripts/kernel build/tree build/default-off
+	@$(part) default-off "psi= where the default is off" \
+		scripts/selftest --default-off --only R-10 --guest one-cpu,default \
+		build/default-off/$(image) build/initramfs.cpio.gz build/default-off/guest
 
 test-apply: tree
 	@$(part) apply "the series on every base" scripts/test/apply
@@ -85,4 +93,4 @@ test-prefixes: kernel
 	@$(part) prefixes "each patch builds and boots" scripts/test/prefixes
 
 .PHONY: help run shell test check kunit selftest test-base tree kernel series \
-	apply clean setup test-check test-kunit test-selftest test-apply test-prefixes
+	apply clean setup test-check test-kunit test-selftest test-default-off test-apply test-prefixes

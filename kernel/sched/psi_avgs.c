@@ -310,14 +310,19 @@ static DEFINE_TIMER(psi_fold_timer, psi_fold_timer_fn);
  */
 void psi_fold_arm(void)
 {
-	unsigned long due;
+	unsigned long due, now = jiffies;
 
 	if (atomic_xchg(&psi_fold_armed, 1))
 		return;
 
+	/*
+	 * If the time has gone by without activity, averages are due at the next
+	 * end of a period: not a whole period from now, which would make the
+	 * first sample longer than the others.
+	 */
 	due = READ_ONCE(psi_fold_due);
-	if (time_before(due, jiffies))
-		due = jiffies + PSI_PERIOD_JIFFIES;
+	if (due - now > PSI_PERIOD_JIFFIES + 1)
+		due += ((now - due) / PSI_PERIOD_JIFFIES + 1) * PSI_PERIOD_JIFFIES;
 	mod_timer(&psi_fold_timer, due);
 }
 
