@@ -213,8 +213,9 @@ static enum psi_result missed_periods(void)
 
 /*
  * A load held for some time, as a user sees it. The averages begin and end at
- * any moment of a period, so the time that they know of may be shorter by one.
- * Sampling once in 2 s is off by up to 0.5 % from the exponential.
+ * any moment of a period, so the time that they know of may be shorter by one,
+ * and the period that the load begins in may have been quiet but for its last
+ * moment. Sampling once in 2 s is off by up to 0.5 % from the exponential.
  */
 static enum psi_result held_load(void)
 {
@@ -237,6 +238,7 @@ static enum psi_result held_load(void)
 		double least;
 
 		time -= PERIOD_MS / 1000.0;
+		old *= factors[avg];
 		least = 100 - (100 - old) * exp(-time / seconds[avg]);
 		psi_note("avg%d %.2f, between %.2f and %.2f", seconds[avg],
 			 percent(&to.some, avg), least, most);
