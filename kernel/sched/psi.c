@@ -224,18 +224,21 @@ void __psi_switch(struct rq *rq, struct task_struct *prev,
 	nodes_write_end(rq);
 }
 
+/* Take a task that is on no runqueue off the CPU where it last ran. */
+static void uncount_sleeper(struct task_struct *p)
+{
+	/* Nobody else may move it now, so there is no need to look again. */
+	struct rq *rq = task_rq(p);
+
+	guard(rq_lock_irqsave)(rq);
+	uncount_task(rq, p);
+}
+
 /* see psi_wake_migrate() */
 void __psi_wake_migrate(struct task_struct *p)
 {
-	struct rq_flags rf;
-	struct rq *rq;
-
-	if (!p->psi.counted)
-		return;
-
-	rq = __task_rq_lock(p, &rf);
-	uncount_task(rq, p);
-	__task_rq_unlock(rq, &rf);
+	if (p->psi.counted)
+		uncount_sleeper(p);
 }
 
 /**
@@ -249,15 +252,8 @@ void __psi_wake_migrate(struct task_struct *p)
  */
 void psi_task_dead(struct task_struct *p)
 {
-	struct rq_flags rf;
-	struct rq *rq;
-
-	if (likely(!p->psi.counted))
-		return;
-
-	rq = task_rq_lock(p, &rf);
-	uncount_task(rq, p);
-	task_rq_unlock(rq, p, &rf);
+	if (unlikely(p->psi.counted))
+		uncount_sleeper(p);
 }
 
 /* see psi_irq_time() */

@@ -529,6 +529,36 @@ static void same_states_take_no_stamp(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, node.count[PSI_COUNT_WAITING], 3);
 }
 
+/* of a switch, what cancels out is not seen where the two paths meet. */
+static void a_switch_cancels_out_above(struct kunit *test)
+{
+	struct psi_node root, deep[3], flat;
+	struct psi_change prev, next;
+	int i;
+
+	psi_node_init(&root, NULL);
+	psi_node_init(&flat, &root);
+	for (i = 0; i < 3; i++)
+		psi_node_init(&deep[i], i ? &deep[i - 1] : &root);
+
+	prev = (struct psi_change) { &deep[2], psi_task_bits(CPU), psi_task_bits(RUN) };
+	next = (struct psi_change) { &flat, psi_task_bits(RUN), psi_task_bits(CPU) };
+	psi_node_change((struct psi_change) { prev.node, 0, prev.old }, 100);
+	psi_node_change((struct psi_change) { next.node, 0, next.old }, 100);
+
+	for (i = 0; i < 10; i++) {
+		psi_node_switch(prev, next, 200 + i);
+		KUNIT_EXPECT_EQ(test, root.since, 100);
+		KUNIT_EXPECT_EQ(test, root.states, S(NONIDLE) | S(CPU_SOME));
+		KUNIT_EXPECT_EQ(test, deep[0].since, 200 + i);
+
+		/* and back */
+		swap(prev, next);
+		swap(prev.old, prev.new);
+		swap(next.old, next.new);
+	}
+}
+
 static void long_states_last_73_minutes(struct kunit *test)
 {
 	u64 start = 5 * NSEC_PER_SEC, minutes73 = 73ULL * 60 * NSEC_PER_SEC;
@@ -607,6 +637,7 @@ static struct kunit_case psi_node_cases[] = {
 	KUNIT_CASE(units_have_no_bias),
 	KUNIT_CASE(adjoining_intervals_are_exact),
 	KUNIT_CASE(same_states_take_no_stamp),
+	KUNIT_CASE(a_switch_cancels_out_above),
 	KUNIT_CASE(long_states_last_73_minutes),
 	KUNIT_CASE(clocks_may_disagree),
 	KUNIT_CASE(idle_nodes_keep_no_stamp),
