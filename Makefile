@@ -78,7 +78,9 @@ test-selftest: kernel
 	@$(part) selftest "tests in the guest" \
 		scripts/selftest build/obj/$(image) build/initramfs.cpio.gz build/guest
 
+# One option apart from the other kernel: begin with a copy of that.
 test-default-off: kernel
+	@test -d build/default-off || cp -a build/obj build/default-off
 	@$(step)/default-off-kernel.log "kernel with PSI_DEFAULT_DISABLED" \
 		env EXTRA_CONFIG=CONFIG_PSI_DEFAULT_DISABLED=y \
 		scripts/kernel build/tree build/default-off
