@@ -311,8 +311,11 @@ static void counts_match_the_facts(struct kunit *test)
 
 	if (cpu_off)
 		toggle_cpu(&cpu_off);
-	for (i = 0; i < look.nr_churn; i++)
+	for (i = 0; i < look.nr_churn; i++) {
+		/* One that is throttled would take its time to hear of it. */
+		sched_set_normal(look.churn[i].thread, 0);
 		kthread_stop(look.churn[i].thread);
+	}
 }
 
 static struct kunit_case psi_live_cases[] = {
