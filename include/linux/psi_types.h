@@ -7,6 +7,7 @@
 
 #include <linux/types.h>
 
+struct psi_group;
 struct psi_node;
 
 /* What tasks can be short of; one pressure file each. */
@@ -20,6 +21,7 @@ enum psi_resource {
 
 /**
  * struct psi_task - what PSI knows of one task
+ * @group:	where the task belongs
  * @node:	where the task is counted; meaningful while @counted is not 0
  * @state:	what the scheduler and mm have told: PSI_TASK_* of psi_node.h
  * @counted:	what @node has been told: PSI_* bits of psi_node.h
@@ -32,6 +34,7 @@ enum psi_resource {
  * alone, because nobody else may move or wake it then.
  */
 struct psi_task {
+	struct psi_group *group;
 	struct psi_node	*node;
 	u8		state;
 	u8		counted;

@@ -27,13 +27,21 @@
  *   wakeup elsewhere	a task in iowait or in a memory stall is counted where
  *			it fell asleep. psi_wake_migrate() takes it off there.
  *
- *   class or group	DEQUEUE_SAVE and ENQUEUE_RESTORE come in pairs on one
- *   changes		runqueue: nothing has happened.
+ *   class or sched	DEQUEUE_SAVE and ENQUEUE_RESTORE come in pairs on one
+ *   group changes	runqueue: nothing has happened.
+ *
+ *   cgroup changes	psi_move_task() takes what is counted to the other group's
+ *			node, lagging behind or not.
  *
  *   throttling		a group out of its cpu.max, or a deadline task out of its
  *			runtime, stays runnable and waits. If a throttled
  *			deadline task loses its CPU to hotplug it is moved
  *			without being queued; deadline.c tells of it.
+ *
+ * An observer, a thread of PSI itself, counts for nothing, and neither does it make
+ * anybody wait: a task that it takes the CPU from lends it, and is on the CPU as
+ * far as accounting goes until some other task runs or it is moved away. Otherwise
+ * each look at the pressure would make some.
  *
  * The nodes of one CPU are written under its rq lock. Readers do not take it:
  * psi_seq tells them when to try again (psi_cpu_times()).
@@ -53,16 +61,21 @@
 #include "sched.h"
 #include "psi_avgs.h"
 #include "psi_hooks.h"
+#include "psi_trigger.h"
 
 DEFINE_STATIC_KEY_FALSE(psi_enabled);
 
 static bool psi_wanted __initdata = !IS_ENABLED(CONFIG_PSI_DEFAULT_DISABLED);
 
 static DEFINE_PER_CPU_ALIGNED(struct psi_node, psi_system_nodes);
+static struct cpumask psi_system_active;
 struct psi_group psi_system;
 
 /* Odd while the nodes of the CPU are being written; under its rq lock. */
 static DEFINE_PER_CPU(seqcount_t, psi_seq) = SEQCNT_ZERO(psi_seq);
+
+/* Whose CPU an observer has; under the rq lock. */
+static DEFINE_PER_CPU(struct task_struct *, psi_lender);
 
 /* Interrupt time that has been told of, ns; under the rq lock. */
 static DEFINE_PER_CPU(u64, psi_irq_ns);
@@ -83,18 +96,24 @@ void __init psi_init(void)
 	if (!psi_wanted)
 		return;
 
-	for_each_possible_cpu(cpu)
+	for_each_possible_cpu(cpu) {
 		psi_node_init(per_cpu_ptr(&psi_system_nodes, cpu), NULL);
-	psi_group_init(&psi_system, &psi_system_nodes, local_clock());
+		per_cpu_ptr(&psi_system_nodes, cpu)->group = &psi_system;
+	}
+	psi_group_init(&psi_system, &psi_system_nodes, &psi_system_active,
+		       local_clock());
 
 	static_branch_enable(&psi_enabled);
 }
 
 /* --------------------------- Tasks to nodes --------------------------- */
 
+/* Where the task is to be counted, or NULL. */
 static struct psi_node *node_of_task(struct task_struct *p, int cpu)
 {
-	return per_cpu_ptr(&psi_system_nodes, cpu);
+	struct psi_group *target = READ_ONCE(p->psi.group->target);
+
+	return target ? per_cpu_ptr(target->nodes, cpu) : NULL;
 }
 
 static u32 psi_now(int cpu)
@@ -111,9 +130,26 @@ static void nodes_write_begin(struct rq *rq)
 static void nodes_write_end(struct rq *rq)
 {
 	write_seqcount_end(per_cpu_ptr(&psi_seq, cpu_of(rq)));
+}
 
-	if (unlikely(!atomic_read(&psi_fold_armed)))
-		psi_fold_arm();
+/*
+ * In a node, or above it, something has begun that it has to tell of. @more are
+ * states that have no beginning and end.
+ */
+static void tell_from(struct psi_node *node, int cpu, u8 more)
+{
+	u8 begun;
+
+	for (; node; node = node->parent) {
+		begun = (node->states | more) & node->tell;
+		if (begun & BIT(PSI_NONIDLE)) {
+			node->tell &= ~BIT(PSI_NONIDLE);
+			psi_group_activate(node->group, cpu);
+		}
+		begun &= ~BIT(PSI_NONIDLE);
+		if (begun)
+			psi_trigger_begun(node->group, begun);
+	}
 }
 
 /* Take down what the node must be told of @p, and that it has been. */
@@ -132,16 +168,42 @@ static struct psi_change task_change(struct rq *rq, struct task_struct *p,
 	return c;
 }
 
-static void change_task(struct rq *rq, struct task_struct *p, u8 bits)
+static void apply_change(struct rq *rq, struct psi_change c)
 {
-	struct psi_change c = task_change(rq, p, bits);
+	bool tell;
 
 	if (!c.node)
 		return;
 
 	nodes_write_begin(rq);
-	psi_node_change(c, psi_now(cpu_of(rq)));
+	tell = psi_node_change(c, psi_now(cpu_of(rq)));
 	nodes_write_end(rq);
+
+	if (unlikely(tell))
+		tell_from(c.node, cpu_of(rq), 0);
+}
+
+static void apply_switch(struct rq *rq, struct psi_change from,
+			 struct psi_change to)
+{
+	bool tell;
+
+	if (!from.node && !to.node)
+		return;
+
+	nodes_write_begin(rq);
+	tell = psi_node_switch(from, to, psi_now(cpu_of(rq)));
+	nodes_write_end(rq);
+
+	if (unlikely(tell)) {
+		tell_from(from.node, cpu_of(rq), 0);
+		tell_from(to.node, cpu_of(rq), 0);
+	}
+}
+
+static void change_task(struct rq *rq, struct task_struct *p, u8 bits)
+{
+	apply_change(rq, task_change(rq, p, bits));
 }
 
 /* Make the node's view of the task true. */
@@ -185,11 +247,21 @@ void __psi_enqueue(struct rq *rq, struct task_struct *p, int flags)
 	count_task(rq, p);
 }
 
+/* The CPU that the task lent is not its own any more. */
+static void end_lending(struct rq *rq, struct task_struct *p)
+{
+	p->psi.state &= ~(PSI_TASK_LENT | PSI_TASK_ONCPU);
+	*per_cpu_ptr(&psi_lender, cpu_of(rq)) = NULL;
+}
+
 /* see psi_dequeue() */
 void __psi_dequeue(struct rq *rq, struct task_struct *p, int flags)
 {
 	if (flags & DEQUEUE_SAVE)
 		return;
+
+	if (unlikely(p->psi.state & PSI_TASK_LENT))
+		end_lending(rq, p);
 
 	if (!(flags & DEQUEUE_SLEEP)) {
 		uncount_task(rq, p);
@@ -205,9 +277,8 @@ void __psi_dequeue(struct rq *rq, struct task_struct *p, int flags)
 		count_task(rq, p);
 }
 
-/* see psi_switch() */
-void __psi_switch(struct rq *rq, struct task_struct *prev,
-		  struct task_struct *next)
+static void switch_tasks(struct rq *rq, struct task_struct *prev,
+			 struct task_struct *next)
 {
 	struct psi_change from, to;
 
@@ -216,12 +287,37 @@ void __psi_switch(struct rq *rq, struct task_struct *prev,
 
 	from = task_change(rq, prev, psi_task_bits(prev->psi.state));
 	to = task_change(rq, next, psi_task_bits(next->psi.state));
-	if (!from.node && !to.node)
-		return;
+	apply_switch(rq, from, to);
+}
 
-	nodes_write_begin(rq);
-	psi_node_switch(from, to, psi_now(cpu_of(rq)));
-	nodes_write_end(rq);
+/* One of the two is an observer. */
+static void switch_observer(struct rq *rq, struct task_struct *prev,
+			    struct task_struct *next)
+{
+	struct task_struct **lender = per_cpu_ptr(&psi_lender, cpu_of(rq));
+	struct task_struct *owner = *lender ?: prev;
+
+	if (next->psi.state & PSI_TASK_OBSERVER) {
+		if (owner->psi.state & PSI_TASK_RUNNABLE &&
+		    !(owner->psi.state & PSI_TASK_EXEMPT)) {
+			owner->psi.state |= PSI_TASK_LENT;
+			*lender = owner;
+			return;
+		}
+	} else if (*lender) {
+		end_lending(rq, owner);
+	}
+	switch_tasks(rq, owner, next);
+}
+
+/* see psi_switch() */
+void __psi_switch(struct rq *rq, struct task_struct *prev,
+		  struct task_struct *next)
+{
+	if (unlikely((prev->psi.state | next->psi.state) & PSI_TASK_OBSERVER))
+		switch_observer(rq, prev, next);
+	else
+		switch_tasks(rq, prev, next);
 }
 
 /* Take a task that is on no runqueue off the CPU where it last ran. */
@@ -262,6 +358,7 @@ void __psi_irq_time(struct rq *rq, u64 delta_ns)
 	u64 *told = per_cpu_ptr(&psi_irq_ns, cpu_of(rq));
 	u32 before = psi_units(*told);
 	struct task_struct *curr;
+	bool tell;
 
 	*told += delta_ns;
 	curr = rcu_dereference_protected(rq->curr, lockdep_is_held(__rq_lockp(rq)));
@@ -269,21 +366,24 @@ void __psi_irq_time(struct rq *rq, u64 delta_ns)
 		return;
 
 	nodes_write_begin(rq);
-	psi_node_irq(curr->psi.node, psi_units(*told) - before);
+	tell = psi_node_irq(curr->psi.node, psi_units(*told) - before);
 	nodes_write_end(rq);
+
+	if (unlikely(tell))
+		tell_from(curr->psi.node, cpu_of(rq), BIT(PSI_IRQ_FULL));
 }
 
 /* Something about the current task that only it can tell. */
-static void tell_of_current(u8 bit, bool on)
+static void tell_of_current(u8 bits, bool on)
 {
 	struct rq_flags rf;
 	struct rq *rq;
 
 	rq = this_rq_lock_irq(&rf);
 	if (on)
-		current->psi.state |= bit;
+		current->psi.state |= bits;
 	else
-		current->psi.state &= ~bit;
+		current->psi.state &= ~bits;
 	count_task(rq, current);
 	rq_unlock_irq(rq, &rf);
 }
@@ -324,16 +424,95 @@ void psi_memstall_leave(unsigned long *flags)
 }
 EXPORT_SYMBOL_GPL(psi_memstall_leave);
 
-/* ------------------------ What the fold needs ------------------------ */
+/* ------------------------------- Cgroups ------------------------------- */
+
+/* Take what is counted of the task to where it is to be counted now. */
+static void recount(struct rq *rq, struct task_struct *p)
+{
+	struct psi_change from = { .node = p->psi.node, .old = p->psi.counted };
+	struct psi_change to = { .new = p->psi.counted };
+
+	if (!p->psi.counted)
+		return;
+
+	to.node = node_of_task(p, cpu_of(rq));
+	if (to.node == from.node)
+		return;
+
+	p->psi.node = to.node;
+	apply_switch(rq, from, to);
+}
 
 /**
- * psi_exempt_current - this task's own running is nothing to account
+ * psi_move_task - a task goes to another group, and takes its state along (R-14)
+ * @p:     the task
+ * @group: the group, which lives as long as @p is in it
+ *
+ * Context: any without p->pi_lock.
+ */
+void psi_move_task(struct task_struct *p, struct psi_group *group)
+{
+	CLASS(task_rq_lock, lock)(p);
+
+	p->psi.group = group;
+	recount(lock.rq, p);
+}
+
+/**
+ * psi_recount_task - psi_group::target of a task's group has changed
+ * @p: the task
+ *
+ * Context: any without p->pi_lock.
+ */
+void psi_recount_task(struct task_struct *p)
+{
+	CLASS(task_rq_lock, lock)(p);
+
+	recount(lock.rq, p);
+}
+
+static void set_node_parent(struct rq *rq, struct psi_node *node,
+			    struct psi_node *parent)
+{
+	struct psi_change from = { .node = node->parent, .old = node->bits };
+	struct psi_change to = { .node = parent, .new = node->bits };
+
+	if (from.node == to.node)
+		return;
+
+	node->parent = parent;
+	if (node->bits)
+		apply_switch(rq, from, to);
+}
+
+/**
+ * psi_set_parent - a group contributes to another one from now on
+ * @group:  the group
+ * @parent: the other one, an ancestor that is switched on, or NULL
+ *
+ * Context: process context.
+ */
+void psi_set_parent(struct psi_group *group, struct psi_group *parent)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		guard(rq_lock_irq)(cpu_rq(cpu));
+		set_node_parent(cpu_rq(cpu), per_cpu_ptr(group->nodes, cpu),
+				parent ? per_cpu_ptr(parent->nodes, cpu) : NULL);
+	}
+}
+
+/* ---------------------- What folds and triggers need ---------------------- */
+
+/**
+ * psi_observe - this task's own running is nothing to account
  *
  * Context: process context, interrupts on.
  */
-void psi_exempt_current(void)
+void psi_observe(void)
 {
-	tell_of_current(PSI_TASK_EXEMPT, true);
+	tell_of_current(PSI_TASK_EXEMPT | PSI_TASK_OBSERVER, true);
 }
 
 /**
@@ -356,18 +535,58 @@ void psi_cpu_times(const struct psi_node *node, int cpu, u32 times[])
 }
 
 /**
- * psi_cpu_is_idle - is nobody in the node?
+ * psi_cpu_rests - stop to look at a node, unless there is something to fold
  * @node: the node
  * @cpu:  the CPU it belongs to
+ *
+ * Context: psi_group::lock held, interrupts on.
+ * Return: true if the node will tell of its next activity, see tell_from().
+ */
+bool psi_cpu_rests(struct psi_node *node, int cpu)
+{
+	guard(rq_lock_irq)(cpu_rq(cpu));
+
+	if (node->states ||
+	    node->times[PSI_NONIDLE] != node->folded[PSI_NONIDLE])
+		return false;
+
+	node->tell |= BIT(PSI_NONIDLE);
+	return true;
+}
+
+/**
+ * psi_cpu_is_in - is the node in a state?
+ * @node:  the node
+ * @cpu:   the CPU it belongs to
+ * @state: the state
  *
  * Changes of the node are ordered against this, by the rq lock.
  *
  * Context: interrupts on.
  * Return: true if so.
  */
-bool psi_cpu_is_idle(const struct psi_node *node, int cpu)
+bool psi_cpu_is_in(const struct psi_node *node, int cpu, enum psi_state state)
 {
 	guard(rq_lock_irq)(cpu_rq(cpu));
 
-	return !node->bits;
+	return node->states & BIT(state);
+}
+
+/**
+ * psi_cpu_tell - is psi_trigger_begun() to be called when a state begins?
+ * @node:  the node
+ * @cpu:   the CPU it belongs to
+ * @state: the state
+ * @tell:  is it?
+ *
+ * Context: interrupts on.
+ */
+void psi_cpu_tell(struct psi_node *node, int cpu, enum psi_state state, bool tell)
+{
+	guard(rq_lock_irq)(cpu_rq(cpu));
+
+	if (tell)
+		node->tell |= BIT(state);
+	else
+		node->tell &= ~BIT(state);
 }

@@ -15,9 +15,15 @@
  * stays with that CPU. Folding more often only follows the weights more closely
  * as they change. The periods of the averages do not depend on who folds.
  *
- * Locking: psi_group::lock (may sleep) for all but the node times, which are
- * read as psi_cpu_times() says. The timer is a matter of psi_fold_armed, see
- * there.
+ * What is not active costs nothing (the third part). A group knows the CPUs on
+ * which something has happened; a fold visits those. The folding thread knows
+ * the groups that have such CPUs; it visits those, and if there are none it has
+ * no timer.
+ *
+ * Locking: psi_group::lock (process context, interrupts on) for totals and
+ * averages; node times are read as psi_cpu_times() says. psi_fold_lock (may
+ * sleep) for the list of groups to fold; a group cannot be freed while it is
+ * held. Order: psi_fold_lock, psi_group::lock, rq lock.
  */
 #include <linux/cleanup.h>
 #include <linux/cpumask.h>
@@ -25,15 +31,19 @@
 #include <linux/jump_label.h>
 #include <linux/kthread.h>
 #include <linux/math64.h>
+#include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/psi.h>
 #include <linux/sched/clock.h>
 #include <linux/sched/loadavg.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
 #include <linux/timer.h>
 #include <linux/wait.h>
 
 #include "psi_avgs.h"
 #include "psi_hooks.h"
+#include "psi_trigger.h"
 
 /* exp(-2 s / T) for T of 10, 60, 300 s, with FSHIFT = 11 bits */
 static const unsigned long psi_decay[PSI_NR_AVGS] = { 1677, 1981, 2034 };
@@ -185,18 +195,23 @@ void psi_group_account(struct psi_group *group, u64 now, const u64 growth[])
 
 /**
  * psi_group_init - a group, never measured
- * @group: the group
- * @nodes: its nodes, initialized
- * @now:   local_clock(), ns
+ * @group:  the group
+ * @nodes:  its nodes
+ * @active: room for a mask of CPUs, all clear
+ * @now:    local_clock(), ns
  */
 void psi_group_init(struct psi_group *group, struct psi_node __percpu *nodes,
-		    u64 now)
+		    struct cpumask *active, u64 now)
 {
 	memset(group, 0, sizeof(*group));
 	group->nodes = nodes;
-	mutex_init(&group->lock);
+	group->target = group;
+	group->active = active;
+	INIT_LIST_HEAD(&group->to_fold);
+	spin_lock_init(&group->lock);
 	group->averaged = now;
 	group->due = now + PSI_PERIOD_NS;
+	INIT_LIST_HEAD(&group->triggers);
 }
 
 /* What a node has grown by since the last fold. Return: is it any? */
@@ -227,12 +242,16 @@ static u64 group_fold(struct psi_group *group)
 
 	lockdep_assert_held(&group->lock);
 
-	for_each_possible_cpu(cpu) {
+	for_each_cpu(cpu, group->active) {
 		if (take_growth(per_cpu_ptr(group->nodes, cpu), cpu, times))
 			psi_sum_add(&sum, times);
 	}
 	for (s = 0; s < PSI_NR_STALLS; s++)
 		growth[s] = psi_sum_ns(&sum, s);
+
+	/* Somebody, somewhere, is always on a CPU: no such state */
+	if (group == &psi_system)
+		growth[PSI_CPU_FULL] = 0;
 
 	/* Clocks of two CPUs may be in the wrong order. */
 	now = max(local_clock(), group->averaged);
@@ -247,22 +266,43 @@ static u64 group_fold(struct psi_group *group)
  * @nr:       how many
  * @readings: room for @nr; all are of one moment
  *
- * Context: may sleep.
+ * Context: process context, or at least interrupts on.
  */
 void psi_group_read(struct psi_group *group, enum psi_state first,
 		    unsigned int nr, struct psi_stall *readings)
 {
-	guard(mutex)(&group->lock);
+	guard(spinlock)(&group->lock);
 
 	group_fold(group);
 	memcpy(readings, &group->stall[first], nr * sizeof(*readings));
 }
 
 /**
+ * psi_group_total - stall time until now, for somebody who asks often
+ * @group: the group
+ * @stall: which stall
+ * @now:   any clock, ns. Who asks again for the same time gets the same answer,
+ *         without a fold.
+ *
+ * Context: process context, or at least interrupts on.
+ * Return: ns.
+ */
+u64 psi_group_total(struct psi_group *group, enum psi_state stall, u64 now)
+{
+	guard(spinlock)(&group->lock);
+
+	if (group->polled != now) {
+		group_fold(group);
+		group->polled = now;
+	}
+	return group->stall[stall].total;
+}
+
+/**
  * psi_system_some_us - stall time of the system, up to this moment
  * @res: the resource; not PSI_IRQ, which has no "some"
  *
- * Context: may sleep.
+ * Context: process context, or at least interrupts on.
  * Return: total of the "some" line of /proc/pressure, us; 0 if PSI is off.
  */
 u64 psi_system_some_us(enum psi_resource res)
@@ -276,20 +316,27 @@ u64 psi_system_some_us(enum psi_resource res)
 	return div_u64(some.total, NSEC_PER_USEC);
 }
 
-/* ------------------------- The fold's timer ------------------------- */
+/* -------------------------- Who is to be folded -------------------------- */
 
 /*
- * 1: the timer is armed, or has fired and is being served. 0: the next change
- * of any node arms it. The thread that serves it is exempt from accounting, so
- * neither its wakeup nor its sleep is such a change, and a system in which
- * nothing else happens stays without a timer.
+ * A node that is not idle has its CPU in its group's @active, and such a group
+ * is queued: in the thread's list, or in psi_fold_fresh on the way there. The
+ * node tells (psi_node::tell) when it leaves idleness; the thread, and nobody
+ * else, takes back what was idle for a whole period:
  *
- * Set by whoever arms, cleared by the thread. It starts out as 1, because
- * nobody may arm before there is a thread.
+ *	CPU	under its rq lock, so that the next change of the node tells
+ *	group	see unqueue()
+ *	timer	only armed while there is a group in the list. Whoever puts one
+ *		into an empty psi_fold_fresh arms it.
+ *
+ * The thread is exempt from accounting: neither its wakeup nor its sleep is a
+ * change, and a system in which nothing else happens stays without a timer.
  */
-atomic_t psi_fold_armed __read_mostly = ATOMIC_INIT(1);
+static LLIST_HEAD(psi_fold_fresh);
+static LIST_HEAD(psi_fold_list);	/* under psi_fold_lock */
+static DEFINE_MUTEX(psi_fold_lock);	/* the list, and that groups live */
 
-/* When a fold is due, jiffies; does not change while psi_fold_armed is 0. */
+/* When the next fold is due, or was while the timer rests, jiffies. */
 static unsigned long psi_fold_due;
 
 static bool psi_fold_fired;
@@ -303,90 +350,123 @@ static void psi_fold_timer_fn(struct timer_list *unused)
 
 static DEFINE_TIMER(psi_fold_timer, psi_fold_timer_fn);
 
-/**
- * psi_fold_arm - start the timer of the fold if it does not run
- *
- * Context: any, in particular with rq locks held.
- */
-void psi_fold_arm(void)
+/* Any context, in particular with rq locks held. */
+static void arm_timer(void)
 {
-	unsigned long due, now = jiffies;
-
-	if (atomic_xchg(&psi_fold_armed, 1))
-		return;
+	unsigned long due = READ_ONCE(psi_fold_due), now = jiffies;
 
 	/*
 	 * If the time has gone by without activity, averages are due at the next
 	 * end of a period: not a whole period from now, which would make the
 	 * first sample longer than the others.
 	 */
-	due = READ_ONCE(psi_fold_due);
 	if (due - now > PSI_PERIOD_JIFFIES + 1)
 		due += ((now - due) / PSI_PERIOD_JIFFIES + 1) * PSI_PERIOD_JIFFIES;
 	mod_timer(&psi_fold_timer, due);
 }
 
-/* Return: jiffies until averages are due again. */
+/**
+ * psi_group_activate - there is something to fold on a CPU where there was not
+ * @group: the group
+ * @cpu:   the CPU, whose rq lock is held
+ */
+void psi_group_activate(struct psi_group *group, int cpu)
+{
+	cpumask_set_cpu(cpu, group->active);
+
+	/* Pairs with the one in unqueue(). */
+	smp_mb__after_atomic();
+	if (atomic_read(&group->queued) || atomic_xchg(&group->queued, 1))
+		return;
+	if (llist_add(&group->fresh, &psi_fold_fresh))
+		arm_timer();
+}
+
+/* Under psi_fold_lock. */
+static void take_fresh(void)
+{
+	struct psi_group *group, *next;
+
+	lockdep_assert_held(&psi_fold_lock);
+
+	llist_for_each_entry_safe(group, next, llist_del_all(&psi_fold_fresh), fresh)
+		list_add(&group->to_fold, &psi_fold_list);
+}
+
+/* Take back CPUs that have been idle since the last fold. */
+static void rest_cpus(struct psi_group *group)
+{
+	struct psi_node *node;
+	int cpu;
+
+	for_each_cpu(cpu, group->active) {
+		node = per_cpu_ptr(group->nodes, cpu);
+		if (!READ_ONCE(node->states) && psi_cpu_rests(node, cpu))
+			cpumask_clear_cpu(cpu, group->active);
+	}
+}
+
+/* If nothing is left to fold, take the group off the list. */
+static void unqueue(struct psi_group *group)
+{
+	if (!cpumask_empty(group->active))
+		return;
+
+	list_del_init(&group->to_fold);
+	atomic_set(&group->queued, 0);
+
+	/*
+	 * Whoever sets a bit from now on queues the group; one that was set
+	 * before is seen here. If both happens, one of the two is the first.
+	 */
+	smp_mb();
+	if (!cpumask_empty(group->active) && !atomic_xchg(&group->queued, 1))
+		list_add(&group->to_fold, &psi_fold_list);
+}
+
+static void fold_listed(void)
+{
+	struct psi_group *group, *next;
+
+	list_for_each_entry_safe(group, next, &psi_fold_list, to_fold) {
+		scoped_guard(spinlock, &group->lock) {
+			rest_cpus(group);
+			group_fold(group);
+		}
+		unqueue(group);
+		cond_resched();
+	}
+}
+
+/* The system's averages set the pace. Return: jiffies until they are due. */
 static unsigned long fold_system(void)
 {
 	u64 now;
 
-	guard(mutex)(&psi_system.lock);
+	guard(spinlock)(&psi_system.lock);
 
 	now = group_fold(&psi_system);
 	return nsecs_to_jiffies(psi_system.due - now) + 1;
 }
 
-/* Look at all CPUs, without their locks. */
-static bool system_seems_idle(void)
+static void fold_all(void)
 {
-	int cpu;
+	guard(mutex)(&psi_fold_lock);
 
-	for_each_possible_cpu(cpu) {
-		if (READ_ONCE(per_cpu_ptr(psi_system.nodes, cpu)->bits))
-			return false;
-	}
-	return true;
-}
-
-/* Look at all CPUs, ordered against every change of them. */
-static bool system_is_idle(void)
-{
-	int cpu;
-
-	for_each_possible_cpu(cpu) {
-		if (!psi_cpu_is_idle(per_cpu_ptr(psi_system.nodes, cpu), cpu))
-			return false;
-	}
-	return true;
-}
-
-/* The timer has fired and the fold is done: what now? */
-static void rearm_unless_idle(void)
-{
-	if (!system_seems_idle()) {
-		mod_timer(&psi_fold_timer, psi_fold_due);
-		return;
-	}
-
-	/*
-	 * A change made before its CPU is looked at below is seen there. One
-	 * made after that comes after our rq lock section as well, and so finds
-	 * the 0. Release: whoever finds it finds psi_fold_due.
-	 */
-	atomic_set_release(&psi_fold_armed, 0);
-	if (!system_is_idle())
-		psi_fold_arm();
+	WRITE_ONCE(psi_fold_due, jiffies + fold_system());
+	take_fresh();
+	fold_listed();
+	if (!list_empty(&psi_fold_list))
+		arm_timer();
 }
 
 static int psi_fold_thread(void *unused)
 {
-	psi_exempt_current();
+	psi_observe();
 
 	for (;;) {
 		WRITE_ONCE(psi_fold_fired, false);
-		WRITE_ONCE(psi_fold_due, jiffies + fold_system());
-		rearm_unless_idle();
+		fold_all();
 		wait_event_idle(psi_fold_wait, READ_ONCE(psi_fold_fired));
 	}
 	return 0;
@@ -400,3 +480,61 @@ static int __init psi_fold_init(void)
 	return PTR_ERR_OR_ZERO(kthread_run(psi_fold_thread, NULL, "psi_fold"));
 }
 subsys_initcall(psi_fold_init);
+
+/* --------------------------- Life of a group --------------------------- */
+
+/**
+ * psi_group_alloc - a group for a new cgroup
+ * @parent: the group above, whose switch nobody turns meanwhile
+ *
+ * Context: may sleep.
+ * Return: the group, switched on; NULL if there is no memory.
+ */
+struct psi_group *psi_group_alloc(struct psi_group *parent)
+{
+	struct psi_node __percpu *nodes;
+	struct psi_group *group;
+	struct psi_node *node;
+	int cpu;
+
+	group = kzalloc(sizeof(*group) + cpumask_size(), GFP_KERNEL);
+	nodes = __alloc_percpu(sizeof(*nodes), SMP_CACHE_BYTES);
+	if (!group || !nodes) {
+		free_percpu(nodes);
+		kfree(group);
+		return NULL;
+	}
+
+	psi_group_init(group, nodes, (void *)(group + 1), local_clock());
+	for_each_possible_cpu(cpu) {
+		node = per_cpu_ptr(nodes, cpu);
+		psi_node_init(node, parent->target ?
+			      per_cpu_ptr(parent->target->nodes, cpu) : NULL);
+		node->group = group;
+	}
+	return group;
+}
+
+/**
+ * psi_group_free - the end of a group without tasks, children, files and readers
+ * @group: the group, or NULL
+ *
+ * Nothing happens in it any more, but it may still be in a list of those in
+ * which something has happened.
+ *
+ * Context: may sleep.
+ */
+void psi_group_free(struct psi_group *group)
+{
+	if (!group)
+		return;
+
+	scoped_guard(mutex, &psi_fold_lock) {
+		take_fresh();
+		list_del(&group->to_fold);
+	}
+	psi_trigger_forget(group);
+
+	free_percpu(group->nodes);
+	kfree(group);
+}

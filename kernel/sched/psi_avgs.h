@@ -6,9 +6,12 @@
 #define _KERNEL_SCHED_PSI_AVGS_H
 
 #include <linux/atomic.h>
+#include <linux/cpumask_types.h>
 #include <linux/jiffies.h>
-#include <linux/mutex.h>
+#include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/psi_types.h>
+#include <linux/spinlock_types.h>
 #include <linux/types.h>
 
 #include "psi_node.h"
@@ -43,19 +46,42 @@ struct psi_stall {
 
 /**
  * struct psi_group - what is measured together: the system, or a cgroup
- * @nodes:  one per possible CPU; written under the rq locks
- * @lock:   protects all of the below, and the nodes' @folded
+ * @nodes:    one per possible CPU; written under the rq locks
+ * @target:   where its tasks are counted: the group itself, or if it is switched
+ *            off the nearest one above that is not, or NULL
+ * @told:     states of which psi_trigger.c knows that they have begun, see there
+ * @active:   CPUs on which there may be something to fold, see psi_avgs.c
+ * @queued:   the group is on the way to, or in, the list of those to fold
+ * @fresh:    link on that way
+ * @to_fold:  link in that list
+ * @lock:     protects all down to @stall, and the nodes' @folded
  * @averaged: when the totals last went into the averages, ns
- * @due:    when they have to go there next, ns
- * @stall:  what is shown
+ * @due:      when they have to go there next, ns
+ * @polled:   the time for which psi_group_total() has last folded, ns
+ * @stall:    what is shown
+ * @triggers: these three are psi_trigger.c's
+ * @nr_triggers: of each stall
+ * @begun:    link to the poller
  */
 struct psi_group {
 	struct psi_node __percpu *nodes;
+	struct psi_group	*target;
+	atomic_t		told;
 
-	struct mutex		lock;	/* the rest, and the nodes' @folded */
+	struct cpumask		*active;
+	atomic_t		queued;
+	struct llist_node	fresh;
+	struct list_head	to_fold;
+
+	spinlock_t		lock;	/* down to stall, and the nodes' @folded */
 	u64			averaged;
 	u64			due;
+	u64			polled;
 	struct psi_stall	stall[PSI_NR_STALLS];
+
+	struct list_head	triggers;
+	unsigned int		nr_triggers[PSI_NR_STALLS];
+	struct llist_node	begun;
 };
 
 /**
@@ -79,21 +105,38 @@ void psi_group_account(struct psi_group *group, u64 now, const u64 growth[]);
 /* groups */
 extern struct psi_group psi_system;
 void psi_group_init(struct psi_group *group, struct psi_node __percpu *nodes,
-		    u64 now);
+		    struct cpumask *active, u64 now);
+struct psi_group *psi_group_alloc(struct psi_group *parent);
+void psi_group_free(struct psi_group *group);
+void psi_group_activate(struct psi_group *group, int cpu);
 void psi_group_read(struct psi_group *group, enum psi_state first,
 		    unsigned int nr, struct psi_stall *readings);
+
+u64 psi_group_total(struct psi_group *group, enum psi_state stall, u64 now);
+
+/**
+ * psi_group_is_on - is the group accounted?
+ * @group: the group
+ *
+ * Return: true unless it is switched off.
+ */
+static inline bool psi_group_is_on(const struct psi_group *group)
+{
+	return group->target == group;
+}
 
 /* the text of a pressure file, psi_show.c */
 struct seq_file;
 int psi_show(struct seq_file *m, struct psi_group *group, enum psi_resource res);
 
-/* the fold timer */
-extern atomic_t psi_fold_armed;
-void psi_fold_arm(void);
-
-/* what psi.c does for the fold, as it knows the clocks and the runqueues */
+/* what psi.c does for the others, as it knows the clocks and the runqueues */
 void psi_cpu_times(const struct psi_node *node, int cpu, u32 times[]);
-bool psi_cpu_is_idle(const struct psi_node *node, int cpu);
-void psi_exempt_current(void);
+bool psi_cpu_rests(struct psi_node *node, int cpu);
+bool psi_cpu_is_in(const struct psi_node *node, int cpu, enum psi_state state);
+void psi_cpu_tell(struct psi_node *node, int cpu, enum psi_state state, bool tell);
+void psi_observe(void);
+void psi_set_parent(struct psi_group *group, struct psi_group *parent);
+void psi_move_task(struct task_struct *p, struct psi_group *group);
+void psi_recount_task(struct task_struct *p);
 
 #endif /* _KERNEL_SCHED_PSI_AVGS_H */

@@ -336,7 +336,7 @@ static struct psi_group *new_group(struct kunit *test, u64 start)
 	struct psi_group *group = kunit_kzalloc(test, sizeof(*group), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, group);
-	psi_group_init(group, NULL, start);
+	psi_group_init(group, NULL, NULL, start);
 	return group;
 }
 

@@ -12,11 +12,13 @@
 #include <linux/jump_label.h>
 #include <linux/sched.h>
 
+struct psi_group;
 struct rq;
 
 #ifdef CONFIG_PSI
 
 DECLARE_STATIC_KEY_FALSE(psi_enabled);
+extern struct psi_group psi_system;
 
 void psi_init(void);
 void psi_idle_task(struct task_struct *idle);
@@ -95,7 +97,7 @@ static inline void psi_irq_time(struct rq *rq, u64 delta_ns)
  */
 static inline void psi_fork(struct task_struct *p)
 {
-	p->psi = (struct psi_task) { };
+	p->psi = (struct psi_task) { .group = &psi_system };
 }
 
 #else /* !CONFIG_PSI */

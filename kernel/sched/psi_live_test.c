@@ -4,14 +4,17 @@
  *
  * psi.c is told of events; this looks at the facts. With all CPUs stopped, what
  * each task contributes must follow from the fields that the scheduler itself
- * goes by, and what each CPU's node has counted must be the sum over the tasks.
- * Threads that sleep, wait for io, stall, migrate, change their class and die in
- * a stall make sure that there is something to see, and CPUs come and go.
+ * goes by, it must be counted where its group says, and what each node has counted
+ * must be the sum over its tasks and children. Threads that sleep, wait for io,
+ * stall, migrate, change their class, move between groups and die in a stall make
+ * sure that there is something to see; CPUs come and go, and groups are switched
+ * off and on.
  *
- * In the guest it can be repeated under any load:
+ * In the guest it can be repeated under any load, also with cgroups:
  *	echo 1 > /sys/kernel/debug/kunit/psi_live/run
  */
 #include <kunit/test.h>
+#include <linux/cgroup.h>
 #include <linux/cpu.h>
 #include <linux/delay.h>
 #include <linux/kthread.h>
@@ -26,38 +29,47 @@
 #include "psi_avgs.h"
 #include "psi_hooks.h"
 
-struct cpu_view {
-	u32	count[PSI_NR_COUNTS];
-	u8	single;
-};
+#define NR_OWN		6	/* groups of the test, beside the cgroups */
+#define MAX_GROUPS	256
 
 /* A thread that makes something to see, and what only it knows. */
 struct churn {
 	struct task_struct	*thread;
+	int			own;	/* which of the test's groups, or -1 */
 	enum { UNSURE, STALLED, NOT_STALLED } memory;
 };
 
 struct look {
-	struct cpu_view	*cpu;		/* nr_cpu_ids of them */
+	struct psi_group *group[MAX_GROUPS];
+	int		nr_groups;
+	struct psi_group *own[NR_OWN];
 	struct churn	*churn;
 	int		nr_churn;
 	unsigned int	tasks;
 	unsigned int	counted;	/* tasks that contribute anything */
 	unsigned int	wrong_tasks;
-	unsigned int	wrong_cpus;
+	unsigned int	wrong_nodes;
 	char		what[128];	/* the last thing that was wrong */
 };
+
+/* The test's groups: 0 and 4 below the system, 1, 2 and 3 a chain below 0. */
+static int own_parent(int i)
+{
+	static const int parent[NR_OWN] = { -1, 0, 1, 2, -1, 4 };
+
+	return parent[i];
+}
 
 /* What the task should contribute, from the scheduler's own fields. */
 static u8 bits_by_facts(struct task_struct *p)
 {
-	u8 state = p->psi.state & (PSI_TASK_MEMSTALL | PSI_TASK_EXEMPT);
+	u8 state = p->psi.state & (PSI_TASK_MEMSTALL | PSI_TASK_EXEMPT | PSI_TASK_LENT);
 
 	if (task_on_rq_queued(p) && !p->se.sched_delayed)
 		state |= PSI_TASK_RUNNABLE;
 	else if (p->in_iowait)
 		state |= PSI_TASK_IOWAIT;
-	if (task_on_cpu(task_rq(p), p))
+	if (task_on_cpu(task_rq(p), p) || state & PSI_TASK_LENT)
 		state |= PSI_TASK_ONCPU;
 
 	return psi_task_bits(state);
@@ -66,26 +78,24 @@ static u8 bits_by_facts(struct task_struct *p)
 static void look_at_task(struct look *look, struct task_struct *p)
 {
 	u8 bits = p->psi.counted;
-	struct cpu_view *view = &look->cpu[task_cpu(p)];
-	int bit;
+	struct psi_group *target;
+	struct psi_node *node;
 
 	look->tasks++;
 	look->counted += !!bits;
-	for (bit = 0; bit < PSI_NR_COUNTS; bit++)
-		view->count[bit] += !!(bits & BIT(bit));
-	view->single |= bits & PSI_SINGLE_BITS;
 
 	/* A wakeup that is on its way may already have been taken off its CPU. */
 	if (READ_ONCE(p->__state) == TASK_WAKING)
 		return;
 
-	if (bits != bits_by_facts(p) ||
-	    (bits && p->psi.node != per_cpu_ptr(psi_system.nodes, task_cpu(p)))) {
+	target = bits ? p->psi.group->target : NULL;
+	node = target ? per_cpu_ptr(target->nodes, task_cpu(p)) : NULL;
+	if (bits != bits_by_facts(p) || (bits && p->psi.node != node)) {
 		look->wrong_tasks++;
 		snprintf(look->what, sizeof(look->what),
-			 "%s/%d on CPU %d counts %02x, is %02x (state %02x)",
+			 "%s/%d on CPU %d counts %02x, is %02x (state %02x)%s",
 			 p->comm, p->pid, task_cpu(p), bits, bits_by_facts(p),
-			 p->psi.state);
+			 p->psi.state, p->psi.node != node ? " elsewhere" : "");
 	}
 }
 
@@ -102,20 +112,42 @@ static void look_at_churn(struct look *look, struct churn *churn)
 		 churn->thread->comm, stalled);
 }
 
-static void look_at_cpu(struct look *look, int cpu)
+static void add_bits(struct psi_node *sum, u8 bits)
 {
-	struct psi_node *node = per_cpu_ptr(psi_system.nodes, cpu);
-	struct cpu_view *view = &look->cpu[cpu];
+	int bit;
 
-	if (!memcmp(node->count, view->count, sizeof(node->count)) &&
-	    (node->bits & PSI_SINGLE_BITS) == view->single)
+	for (bit = 0; bit < PSI_NR_COUNTS; bit++)
+		sum->count[bit] += !!(bits & BIT(bit));
+	sum->bits |= bits;
+}
+
+/* Is a node's count the sum over who contributes to it? */
+static void look_at_node(struct look *look, struct psi_node *node, int cpu)
+{
+	struct psi_node sum = { }, *child;
+	struct task_struct *g, *p;
+	int i;
+
+	for_each_process_thread(g, p)
+		if (p->psi.counted && p->psi.node == node)
+			add_bits(&sum, p->psi.counted);
+	for (i = 0; i < look->nr_groups; i++) {
+		child = per_cpu_ptr(look->group[i]->nodes, cpu);
+		if (child->parent == node)
+			add_bits(&sum, child->bits);
+	}
+
+	if (!memcmp(node->count, sum.count, sizeof(node->count)) &&
+	    node->bits == sum.bits && node->states == psi_states(sum.bits))
 		return;
 
-	look->wrong_cpus++;
+	look->wrong_nodes++;
 	snprintf(look->what, sizeof(look->what),
-		 "CPU %d counts io %u mem %u prod %u wait %u, has %u %u %u %u", cpu,
+		 "level %d on CPU %d counts %u %u %u %u bits %02x, has %u %u %u %u %02x",
+		 node->level, cpu,
 		 node->count[0], node->count[1], node->count[2], node->count[3],
-		 view->count[0], view->count[1], view->count[2], view->count[3]);
+		 node->bits,
+		 sum.count[0], sum.count[1], sum.count[2], sum.count[3], sum.bits);
 }
 
 /* All other CPUs spin with interrupts off: nobody is in the middle of anything. */
@@ -130,19 +162,56 @@ static int look_around(void *arg)
 	for (i = 0; i < look->nr_churn; i++)
 		look_at_churn(look, &look->churn[i]);
 	for_each_possible_cpu(cpu)
-		look_at_cpu(look, cpu);
+		for (i = 0; i < look->nr_groups; i++)
+			look_at_node(look, per_cpu_ptr(look->group[i]->nodes, cpu), cpu);
 	return 0;
 }
 
+static void add_group(struct look *look, struct psi_group *group)
+{
+	if (group && look->nr_groups < MAX_GROUPS)
+		look->group[look->nr_groups++] = group;
+}
+
+#ifdef CONFIG_CGROUPS
+/* No cgroup is made, removed or switched. */
+static void hold_groups(struct look *look)
+{
+	struct cgroup_subsys_state *css;
+
+	cgroup_lock();
+	css_for_each_descendant_pre(css, &cgrp_dfl_root.cgrp.self)
+		if (css != &cgrp_dfl_root.cgrp.self)
+			add_group(look, css->cgroup->psi);
+}
+
+static void release_groups(void)
+{
+	cgroup_unlock();
+}
+#else
+static void hold_groups(struct look *look) { }
+static void release_groups(void) { }
+#endif
+
 static bool take_a_look(struct look *look)
 {
+	int i;
+
 	look->tasks = 0;
 	look->counted = 0;
 	look->wrong_tasks = 0;
-	look->wrong_cpus = 0;
-	memset(look->cpu, 0, nr_cpu_ids * sizeof(*look->cpu));
+	look->wrong_nodes = 0;
+	look->nr_groups = 0;
+
+	add_group(look, &psi_system);
+	hold_groups(look);
+	for (i = 0; i < NR_OWN; i++)
+		add_group(look, look->own[i]);
 	stop_machine(look_around, look, NULL);
-	return !look->wrong_tasks && !look->wrong_cpus;
+	release_groups();
+
+	return !look->wrong_tasks && !look->wrong_nodes;
 }
 
 static void stall(struct churn *churn, void (*work)(void))
@@ -246,6 +315,36 @@ static void bother(struct task_struct *p)
 	}
 }
 
+static struct psi_group *above(struct look *look, int i)
+{
+	return own_parent(i) < 0 ? &psi_system : look->own[own_parent(i)];
+}
+
+static void move_thread(struct look *look, struct churn *churn)
+{
+	churn->own = (int)get_random_u32_below(NR_OWN + 1) - 1;
+	psi_move_task(churn->thread, churn->own < 0 ? &psi_system :
+						      look->own[churn->own]);
+}
+
+/* Switch a group off or on, and leave it to the callees to find out what changes. */
+static void turn_switch(struct look *look, int which)
+{
+	bool on = !psi_group_is_on(look->own[which]);
+	int i;
+
+	for (i = which; i < NR_OWN; i++) {
+		if (i == which ? on : psi_group_is_on(look->own[i]))
+			WRITE_ONCE(look->own[i]->target, look->own[i]);
+		else
+			WRITE_ONCE(look->own[i]->target, above(look, i)->target);
+	}
+	for (i = 0; i < NR_OWN; i++)
+		psi_set_parent(look->own[i], above(look, i)->target);
+	for (i = 0; i < look->nr_churn; i++)
+		psi_recount_task(look->churn[i].thread);
+}
+
 /* Take the last CPU away, or bring it back. */
 static void toggle_cpu(bool *off)
 {
@@ -260,32 +359,43 @@ static void toggle_cpu(bool *off)
 static void counts_match_the_facts(struct kunit *test)
 {
 	int nr = 3 * num_online_cpus() + 2, i, n, bad;
-	struct look look = { };
+	struct look *look;
+	struct psi_stall stalls[PSI_NR_STALLS];
 	unsigned int most = 0;
 	bool cpu_off = false;
 
 	if (!static_branch_unlikely(&psi_enabled))
 		kunit_skip(test, "psi=0");
 
-	look.churn = kunit_kcalloc(test, nr, sizeof(*look.churn), GFP_KERNEL);
-	look.cpu = kunit_kcalloc(test, nr_cpu_ids, sizeof(*look.cpu), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, look.churn);
-	KUNIT_ASSERT_NOT_NULL(test, look.cpu);
+	look = kunit_kzalloc(test, sizeof(*look), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, look);
+	look->churn = kunit_kcalloc(test, nr, sizeof(*look->churn), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, look->churn);
 
-	for (; look.nr_churn < nr; look.nr_churn++) {
-		struct churn *churn = &look.churn[look.nr_churn];
+	for (i = 0; i < NR_OWN; i++) {
+		look->own[i] = psi_group_alloc(above(look, i));
+		KUNIT_ASSERT_NOT_NULL(test, look->own[i]);
+	}
+
+	for (; look->nr_churn < nr; look->nr_churn++) {
+		struct churn *churn = &look->churn[look->nr_churn];
 
 		churn->thread = kthread_run(churn_thread, churn, "psi_churn/%d",
-					    look.nr_churn);
+					    look->nr_churn);
 		if (IS_ERR(churn->thread))
 			break;
 	}
-	KUNIT_EXPECT_EQ(test, look.nr_churn, nr);
+	KUNIT_EXPECT_EQ(test, look->nr_churn, nr);
 
 	for (n = 0; n < 100; n++) {
-		for (i = 0; i < look.nr_churn; i++)
+		for (i = 0; i < look->nr_churn; i++) {
 			if (!get_random_u32_below(8))
-				bother(look.churn[i].thread);
+				bother(look->churn[i].thread);
+			if (!get_random_u32_below(2))
+				move_thread(look, &look->churn[i]);
+		}
+		if (n % 4 == 3)
+			turn_switch(look, get_random_u32_below(NR_OWN));
 		kthread_run(doomed_thread, NULL, "psi_doomed");
 		if (n % 10 == 5)
 			toggle_cpu(&cpu_off);
@@ -295,11 +405,11 @@ static void counts_match_the_facts(struct kunit *test)
 		 * A task that exits is still counted when it is on no list any
 		 * more. That is soon over; a wrong count stays.
 		 */
-		for (bad = 0; bad < 3 && !take_a_look(&look); bad++)
+		for (bad = 0; bad < 3 && !take_a_look(look); bad++)
 			msleep(20);
-		KUNIT_EXPECT_LT_MSG(test, bad, 3, "%u tasks, %u CPUs wrong: %s",
-				    look.wrong_tasks, look.wrong_cpus, look.what);
-		most = max(most, look.counted);
+		KUNIT_EXPECT_LT_MSG(test, bad, 3, "%u tasks, %u nodes wrong: %s",
+				    look->wrong_tasks, look->wrong_nodes, look->what);
+		most = max(most, look->counted);
 		if (bad == 3)
 			break;
 	}
@@ -307,14 +417,22 @@ static void counts_match_the_facts(struct kunit *test)
 	/* Seeing nothing proves nothing. */
 	KUNIT_EXPECT_GT(test, most, 1);
 	kunit_info(test, "%d looks, %u tasks, up to %u of them counted\n", n,
-		   look.tasks, most);
+		   look->tasks, most);
 
 	if (cpu_off)
 		toggle_cpu(&cpu_off);
-	for (i = 0; i < look.nr_churn; i++) {
+	for (i = 0; i < look->nr_churn; i++) {
 		/* One that is throttled would take its time to hear of it. */
-		sched_set_normal(look.churn[i].thread, 0);
-		kthread_stop(look.churn[i].thread);
+		sched_set_normal(look->churn[i].thread, 0);
+		psi_move_task(look->churn[i].thread, &psi_system);
+		kthread_stop(look->churn[i].thread);
+	}
+	for (i = NR_OWN - 1; i >= 0; i--) {
+		/* Somewhere below there were stalls; folding has not lost them. */
+		psi_group_read(look->own[i], 0, PSI_NR_STALLS, stalls);
+		if (psi_group_is_on(look->own[i]))
+			KUNIT_EXPECT_GT(test, stalls[PSI_MEM_SOME].total, 0);
+		psi_group_free(look->own[i]);
 	}
 }
 

@@ -23,6 +23,8 @@
  * function that changes one of them.
  */
 #include <linux/bitops.h>
+#include <linux/limits.h>
+#include <linux/minmax.h>
 #include <linux/printk.h>
 #include <linux/string.h>
 
@@ -103,7 +105,8 @@ void psi_node_init(struct psi_node *node, struct psi_node *parent)
 {
 	memset(node, 0, sizeof(*node));
 	node->parent = parent;
-	node->level = parent ? parent->level + 1 : 0;
+	node->level = parent ? min(parent->level + 1, U8_MAX) : 0;
+	node->tell = BIT(PSI_NONIDLE);
 }
 
 /* Count one contributor; node->bits are right afterwards. */
@@ -137,14 +140,18 @@ static void add_time(u32 times[], u8 states, u32 units)
 		times[__ffs(left)] += units;
 }
 
-/* The counts are right: make the states follow from them. */
-static void node_settle(struct psi_node *node, u32 now)
+/*
+ * The counts are right: make the states follow from them. Return: does one
+ * begin that the caller wants to know of?
+ */
+static bool node_settle(struct psi_node *node, u32 now)
 {
 	u8 states = psi_states(node->bits);
+	u8 begun = states & ~node->states;
 	u32 units;
 
 	if (states == node->states)
-		return;
+		return false;
 
 	if (node->states) {
 		units = psi_elapsed(node->since, now);
@@ -154,6 +161,7 @@ static void node_settle(struct psi_node *node, u32 now)
 		node->since = now;	/* the old one may be any time ago */
 	}
 	node->states = states;
+	return begun & node->tell;
 }
 
 /* One level up: the node has become a contributor that changes, or has not. */
@@ -164,24 +172,32 @@ static void climb(struct psi_change *c, u8 before)
 	c->node = c->old == c->new ? NULL : c->node->parent;
 }
 
-static void change_one(struct psi_change *c, u32 now)
+static bool change_one(struct psi_change *c, u32 now)
 {
 	u8 before = c->node->bits;
+	bool tell;
 
 	node_count(c->node, c->old, c->new);
-	node_settle(c->node, now);
+	tell = node_settle(c->node, now);
 	climb(c, before);
+	return tell;
 }
 
 /**
  * psi_node_change - one contributor changes
  * @c:   where, from what, to what
  * @now: units
+ *
+ * Return: has a state begun, in @c.node or above, of which psi_node::tell says
+ * that it is of interest?
  */
-void psi_node_change(struct psi_change c, u32 now)
+bool psi_node_change(struct psi_change c, u32 now)
 {
+	bool tell = false;
+
 	while (c.node)
-		change_one(&c, now);
+		tell |= change_one(&c, now);
+	return tell;
 }
 
 /* Of two paths to the root, is @a the one to climb for them to meet? */
@@ -199,36 +215,48 @@ static bool is_deeper(const struct psi_change *a, const struct psi_change *b)
  * @now:  units
  *
  * Where the two paths to the root meet, both changes are counted before the
- * states are looked at: what cancels out there is not seen any further up.
+ * states are looked at: what cancels out there is not seen any further up. (Of
+ * two that are too far down to know their level, one may pass that place alone.
+ * That is just as right, and more work.)
+ *
+ * Return: as psi_node_change().
  */
-void psi_node_switch(struct psi_change prev, struct psi_change next, u32 now)
+bool psi_node_switch(struct psi_change prev, struct psi_change next, u32 now)
 {
+	bool tell = false;
 	u8 before;
 
 	while (prev.node != next.node)
-		change_one(is_deeper(&prev, &next) ? &prev : &next, now);
+		tell |= change_one(is_deeper(&prev, &next) ? &prev : &next, now);
 
 	if (!prev.node)
-		return;
+		return tell;
 
 	before = prev.node->bits;
 	node_count(prev.node, prev.old, prev.new);
 	node_count(prev.node, next.old, next.new);
-	node_settle(prev.node, now);
+	tell |= node_settle(prev.node, now);
 	climb(&prev, before);
 
-	psi_node_change(prev, now);
+	return psi_node_change(prev, now) || tell;
 }
 
 /**
  * psi_node_irq - interrupts took time from the task on the CPU
  * @node:  its node
  * @units: how much
+ *
+ * Return: as psi_node_change(), of PSI_IRQ_FULL.
  */
-void psi_node_irq(struct psi_node *node, u32 units)
+bool psi_node_irq(struct psi_node *node, u32 units)
 {
-	for (; node; node = node->parent)
+	u8 tell = 0;
+
+	for (; node; node = node->parent) {
 		node->times[PSI_IRQ_FULL] += units;
+		tell |= node->tell;
+	}
+	return tell & BIT(PSI_IRQ_FULL);
 }
 
 /**

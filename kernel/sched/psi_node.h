@@ -8,6 +8,8 @@
 #include <linux/bits.h>
 #include <linux/types.h>
 
+struct psi_group;
+
 /*
  * What is true of one task (R-2), as its psi_task keeps it.
  */
@@ -15,7 +17,9 @@
 #define PSI_TASK_ONCPU		BIT(1)	/* has one */
 #define PSI_TASK_IOWAIT		BIT(2)	/* sleeps for io; never with RUNNABLE */
 #define PSI_TASK_MEMSTALL	BIT(3)	/* is inside a memory stall section */
-#define PSI_TASK_EXEMPT		BIT(4)	/* counts for nothing: idle, psi_fold */
+#define PSI_TASK_EXEMPT		BIT(4)	/* counts for nothing: idle, observers */
+#define PSI_TASK_OBSERVER	BIT(5)	/* a thread of PSI itself */
+#define PSI_TASK_LENT		BIT(6)	/* an observer has its CPU for a moment */
 
 /*
  * What one contributor (a task, or a child node) adds to a node. Of the first
@@ -96,8 +100,10 @@ static inline u32 psi_elapsed(u32 from, u32 to)
  * @since:	when @states last changed, units
  * @bits:	PSI_* bits that at least one contributor has
  * @states:	mask of enum psi_state that follows from @bits
- * @level:	distance from the root
+ * @level:	distance from the root, 255 for all that are further away
+ * @tell:	states of which the caller wants to know when they begin
  * @folded:	@times as they were at the last fold; belongs to the folder
+ * @group:	whose node it is
  *
  * All that a change touches stands in the first 64 bytes.
  */
@@ -108,9 +114,11 @@ struct psi_node {
 	u32		since;
 	u8		bits;
 	u8		states;
-	u16		level;
+	u8		level;
+	u8		tell;
 
 	u32		folded[PSI_NR_STATES];
+	struct psi_group *group;
 };
 
 /**
@@ -128,9 +136,9 @@ struct psi_change {
 u8 psi_task_bits(u8 state);
 u8 psi_states(u8 bits);
 void psi_node_init(struct psi_node *node, struct psi_node *parent);
-void psi_node_change(struct psi_change c, u32 now);
-void psi_node_switch(struct psi_change prev, struct psi_change next, u32 now);
-void psi_node_irq(struct psi_node *node, u32 units);
+bool psi_node_change(struct psi_change c, u32 now);
+bool psi_node_switch(struct psi_change prev, struct psi_change next, u32 now);
+bool psi_node_irq(struct psi_node *node, u32 units);
 void psi_node_times(const struct psi_node *node, u32 now, u32 times[]);
 
 #endif /* _KERNEL_SCHED_PSI_NODE_H */

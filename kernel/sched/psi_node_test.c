@@ -103,9 +103,9 @@ static void rules(struct kunit *test)
 #define EPISODE		1000	/* events; then a new tree and new tasks */
 #define EPISODES	1000
 
-enum event_kind { WAKE, SWITCH, MEMSTALL, REGROUP, MIGRATE, IRQ, NR_KINDS };
+enum event_kind { WAKE, SWITCH, MEMSTALL, REGROUP, MIGRATE, IRQ, TURN, NR_KINDS };
 static const char * const kind_name[] = {
-	"wake", "switch", "memstall", "regroup", "migrate", "irq"
+	"wake", "switch", "memstall", "regroup", "migrate", "irq", "turn on or off"
 };
 
 /*
@@ -125,12 +125,14 @@ struct sim_task {
 	int	group;
 	bool	runnable, iowait, memstall;
 	bool	here;		/* counted on this CPU; else migrating */
-	u8	told;		/* what psi_node.c was told last */
+	u8	told;		/* what psi_node.c was told last, */
+	int	where;		/* and of which group; -1 of none */
 };
 
 struct sim {
 	int		nr_groups, nr_tasks;
 	int		parent[MAX_GROUPS];
+	bool		off[MAX_GROUPS];
 	struct sim_task	task[MAX_TASKS];
 	int		curr;			/* a task, or -1 */
 	u64		now;			/* ns */
@@ -140,6 +142,7 @@ struct sim {
 	/* the model */
 	u64		naive[MAX_GROUPS][PSI_NR_STATES];	/* units */
 	u8		naive_states[MAX_GROUPS];
+	bool		naive_tell;		/* has something begun? */
 	u64		naive_since;				/* units */
 };
 
@@ -162,6 +165,7 @@ static void sim_init(struct sim *sim, u64 seed, u64 start)
 
 		sim->parent[i] = i ? low + prandom_u32_state(&rnd) % (i - low) : -1;
 		psi_node_init(&sim->node[i], i ? &sim->node[sim->parent[i]] : NULL);
+		sim->node[i].tell = prandom_u32_state(&rnd) & prandom_u32_state(&rnd);
 	}
 	for (i = 0; i < sim->nr_tasks; i++) {
 		sim->task[i].group = prandom_u32_state(&rnd) % sim->nr_groups;
@@ -183,6 +187,7 @@ static void naive_update(struct sim *sim)
 				sim->naive[g][s] += now - sim->naive_since;
 	}
 	sim->naive_since = now;
+	sim->naive_tell = false;
 
 	for (i = 0; i < sim->nr_tasks; i++) {
 		struct sim_task *t = &sim->task[i];
@@ -213,6 +218,10 @@ static void naive_update(struct sim *sim)
 		st[PSI_NONIDLE] = n[g].iowait + n[g].memstall + n[g].running > 0;
 		for (s = 0; s < PSI_NR_STATES; s++)
 			mask |= st[s] << s;
+		if (sim->off[g])
+			mask = 0;
+		if (mask & ~sim->naive_states[g] & sim->node[g].tell)
+			sim->naive_tell = true;
 		sim->naive_states[g] = mask;
 	}
 }
@@ -227,19 +236,69 @@ static u8 sim_state(const struct sim *sim, int i)
 	       (i == sim->curr ? PSI_TASK_ONCPU : 0);
 }
 
+/* Where what is in a group counts: there, or above if that is off. Or -1. */
+static int target(const struct sim *sim, int g)
+{
+	while (g >= 0 && sim->off[g])
+		g = sim->parent[g];
+	return g;
+}
+
+static struct psi_node *node_of(struct sim *sim, int g)
+{
+	return g < 0 ? NULL : &sim->node[g];
+}
+
 /* What has to be told of task i, as psi.c would do it. */
 static struct psi_change sim_change(struct sim *sim, int i)
 {
 	struct psi_change c = { };
+	struct sim_task *t;
 
 	if (i < 0)
 		return c;
-	c.old = sim->task[i].told;
-	c.new = sim->task[i].here ? psi_task_bits(sim_state(sim, i)) : 0;
-	sim->task[i].told = c.new;
+	t = &sim->task[i];
+	c.old = t->told;
+	c.new = t->here ? psi_task_bits(sim_state(sim, i)) : 0;
+	t->told = c.new;
+	if (!c.old)
+		t->where = target(sim, t->group);
 	if (c.old != c.new)
-		c.node = &sim->node[sim->task[i].group];
+		c.node = node_of(sim, t->where);
 	return c;
+}
+
+/* The task's group, or its target, has changed. */
+static bool sim_recount(struct sim *sim, int i, u32 now)
+{
+	struct sim_task *t = &sim->task[i];
+	struct psi_change from = { node_of(sim, t->where), t->told, 0 };
+	struct psi_change to = { node_of(sim, target(sim, t->group)), 0, t->told };
+
+	if (!t->told || from.node == to.node)
+		return false;
+	t->where = target(sim, t->group);
+	return psi_node_switch(from, to, now);
+}
+
+/* Switch a group off or on, and move all that now counts somewhere else. */
+static void sim_turn(struct sim *sim, int g, u32 now)
+{
+	struct psi_change from, to;
+	struct psi_node *node;
+	int i;
+
+	sim->off[g] = !sim->off[g];
+	for (i = 0; i < sim->nr_tasks; i++)
+		sim_recount(sim, i, now);
+	for (i = 1; i < sim->nr_groups; i++) {
+		node = &sim->node[i];
+		from = (struct psi_change) { node->parent, node->bits, 0 };
+		node->parent = node_of(sim, target(sim, sim->parent[i]));
+		to = (struct psi_change) { node->parent, 0, node->bits };
+		if (from.node != to.node)
+			psi_node_switch(from, to, now);
+	}
 }
 
 static int pick_runnable(struct sim *sim, unsigned int from)
@@ -254,7 +313,8 @@ static int pick_runnable(struct sim *sim, unsigned int from)
 	return -1;
 }
 
-static void sim_event(struct sim *sim, const struct event *e)
+/* Return: has psi_node.c told that something begins? */
+static bool sim_event(struct sim *sim, const struct event *e)
 {
 	int i = e->a % sim->nr_tasks, prev;
 	struct sim_task *t = &sim->task[i];
@@ -267,7 +327,7 @@ static void sim_event(struct sim *sim, const struct event *e)
 	switch (e->kind) {
 	case WAKE:
 		if (t->runnable || !t->here)
-			return;
+			return false;
 		t->runnable = true;
 		t->iowait = false;
 		break;
@@ -275,43 +335,41 @@ static void sim_event(struct sim *sim, const struct event *e)
 		prev = sim->curr;
 		sim->curr = e->b % 5 ? pick_runnable(sim, e->a) : -1;
 		if (sim->curr == prev)
-			return;
+			return false;
 		if (prev >= 0 && e->b & 0x80) {
 			sim->task[prev].runnable = false;
 			sim->task[prev].iowait = e->b & 0x40;
 		}
 		from = sim_change(sim, prev);
-		psi_node_switch(from, sim_change(sim, sim->curr), now);
-		return;
+		return psi_node_switch(from, sim_change(sim, sim->curr), now);
 	case MEMSTALL:
 		i = sim->curr;
 		if (i < 0)
-			return;
+			return false;
 		sim->task[i].memstall = !sim->task[i].memstall;
 		break;
 	case REGROUP:
-		/* Off the old group, then on the new one. */
-		if (!t->here)
-			return;
-		t->here = false;
-		psi_node_change(sim_change(sim, i), now);
-		t->here = true;
 		t->group = e->b % sim->nr_groups;
-		break;
+		return sim_recount(sim, i, now);
 	case MIGRATE:
 		if (i == sim->curr)
-			return;
+			return false;
 		t->here = !t->here;
 		break;
 	case IRQ:
 		if (sim->curr < 0)
-			return;
-		psi_node_irq(&sim->node[sim->task[sim->curr].group], e->b);
-		for (i = sim->task[sim->curr].group; i >= 0; i = sim->parent[i])
-			sim->naive[i][PSI_IRQ_FULL] += e->b;
-		return;
+			return false;
+		i = target(sim, sim->task[sim->curr].group);
+		psi_node_irq(node_of(sim, i), e->b);
+		for (; i >= 0; i = sim->parent[i])
+			if (!sim->off[i])
+				sim->naive[i][PSI_IRQ_FULL] += e->b;
+		return false;
+	case TURN:
+		sim_turn(sim, e->b % sim->nr_groups, now);
+		return false;
 	}
-	psi_node_change(sim_change(sim, i), now);
+	return psi_node_change(sim_change(sim, i), now);
 }
 
 /* Return: is every node what the model says, in states and in time? */
@@ -335,15 +393,18 @@ static bool sim_agrees(struct sim *sim)
 static int replay(struct sim *sim, const struct event *events, int nr,
 		  u64 seed, u64 start)
 {
+	bool tell;
 	int i;
 
 	sim_init(sim, seed, start);
 	for (i = 0; i < nr; i++) {
 		if (events[i].skip)
 			continue;
-		sim_event(sim, &events[i]);
+		tell = sim_event(sim, &events[i]);
 		naive_update(sim);
 		if (!sim_agrees(sim))
+			return i + 1;
+		if (tell != sim->naive_tell && events[i].kind != TURN)
 			return i + 1;
 	}
 	return 0;
@@ -625,6 +686,41 @@ static void a_wrong_count_mends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, node.states, 0);
 }
 
+/* Further down than a node can tell its level. */
+static void very_deep_trees_count_right(struct kunit *test)
+{
+	const int deep = 300, fork = 280;
+	const u8 run = psi_task_bits(RUN), cpu = psi_task_bits(CPU);
+	u32 times[PSI_NR_STATES], waits;
+	struct psi_node *node, *leaf[2];
+	int i;
+
+	/* A chain, and a second leaf that parts where levels are the same. */
+	node = kunit_kcalloc(test, deep + 1, sizeof(*node), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, node);
+	for (i = 0; i < deep; i++)
+		psi_node_init(&node[i], i ? &node[i - 1] : NULL);
+	psi_node_init(&node[deep], &node[fork]);
+	leaf[0] = &node[deep - 1];
+	leaf[1] = &node[deep];
+
+	/* Two tasks take turns, 100 units each; the first begins. */
+	psi_node_change((struct psi_change) { leaf[0], 0, cpu }, 100);
+	psi_node_change((struct psi_change) { leaf[1], 0, run }, 100);
+	for (i = 0; i < 99; i++)
+		psi_node_switch((struct psi_change) { leaf[i % 2], cpu, run },
+				(struct psi_change) { leaf[!(i % 2)], run, cpu },
+				200 + 100 * i);
+
+	for (i = 0; i <= deep; i++) {
+		psi_node_times(&node[i], 10100, times);
+		waits = i <= fork ? 10000 : 5000;
+		KUNIT_EXPECT_EQ(test, node[i].count[PSI_COUNT_PRODUCTIVE], i == fork ? 2 : 1);
+		KUNIT_EXPECT_EQ(test, times[PSI_CPU_SOME], waits);
+		KUNIT_EXPECT_EQ(test, times[PSI_CPU_FULL], i <= fork ? 0 : waits);
+	}
+}
+
 static void changes_touch_one_cache_line(struct kunit *test)
 {
 	KUNIT_EXPECT_LE(test, offsetof(struct psi_node, folded), 64);
@@ -642,6 +738,7 @@ static struct kunit_case psi_node_cases[] = {
 	KUNIT_CASE(clocks_may_disagree),
 	KUNIT_CASE(idle_nodes_keep_no_stamp),
 	KUNIT_CASE(a_wrong_count_mends),
+	KUNIT_CASE(very_deep_trees_count_right),
 	KUNIT_CASE(changes_touch_one_cache_line),
 	{ }
 };

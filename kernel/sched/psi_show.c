@@ -3,8 +3,10 @@
  * Pressure stall information: /proc/pressure and the text of a pressure file.
  *
  * Locking: none of its own. psi_group_read() hands out values of one moment,
- * and nothing else is looked at while they are printed.
+ * and nothing else is looked at while they are printed. psi_trigger.c says how
+ * listeners live.
  */
+#include <linux/fs.h>
 #include <linux/init.h>
 #include <linux/jump_label.h>
 #include <linux/math64.h>
@@ -12,9 +14,13 @@
 #include <linux/sched/clock.h>
 #include <linux/sched/loadavg.h>
 #include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
 
 #include "psi_avgs.h"
 #include "psi_hooks.h"
+#include "psi_trigger.h"
 
 static void show_line(struct seq_file *m, const char *name,
 		      const struct psi_stall *stall)
@@ -33,7 +39,7 @@ static void show_line(struct seq_file *m, const char *name,
  * @group: whose pressure
  * @res:   of what
  *
- * Context: may sleep.
+ * Context: process context, or at least interrupts on.
  * Return: 0; -EOPNOTSUPP for PSI_IRQ without a clock for interrupts.
  */
 int psi_show(struct seq_file *m, struct psi_group *group, enum psi_resource res)
@@ -49,10 +55,6 @@ int psi_show(struct seq_file *m, struct psi_group *group, enum psi_resource res)
 	}
 
 	psi_group_read(group, psi_first_stall(res), 2, r);
-
-	/* Somebody, somewhere, is always on a CPU: no such state */
-	if (res == PSI_CPU && group == &psi_system)
-		r[1] = (struct psi_stall) { };
 
 	show_line(m, "some", &r[0]);
 	show_line(m, "full", &r[1]);
@@ -73,21 +75,83 @@ static const struct {
 #endif
 };
 
+/* An open file. */
+struct psi_file {
+	enum psi_resource	res;
+	struct psi_listener	listener;
+	wait_queue_head_t	wait;
+};
+
+static struct psi_file *psi_file_of(struct file *file)
+{
+	return ((struct seq_file *)file->private_data)->private;
+}
+
 static int psi_proc_show(struct seq_file *m, void *unused)
 {
-	return psi_show(m, &psi_system, (uintptr_t)m->private);
+	struct psi_file *f = m->private;
+
+	return psi_show(m, &psi_system, f->res);
 }
 
 static int psi_proc_open(struct inode *inode, struct file *file)
 {
-	return single_open(file, psi_proc_show, pde_data(inode));
+	struct psi_file *f = kzalloc(sizeof(*f), GFP_KERNEL);
+	int ret;
+
+	if (!f)
+		return -ENOMEM;
+
+	f->res = (uintptr_t)pde_data(inode);
+	init_waitqueue_head(&f->wait);
+	f->listener.wait = &f->wait;
+
+	ret = single_open(file, psi_proc_show, f);
+	if (ret)
+		kfree(f);
+	return ret;
+}
+
+static int psi_proc_release(struct inode *inode, struct file *file)
+{
+	struct psi_file *f = psi_file_of(file);
+
+	psi_trigger_close(&f->listener);
+	kfree(f);
+	return single_release(inode, file);
+}
+
+static ssize_t psi_proc_write(struct file *file, const char __user *ubuf,
+			      size_t len, loff_t *ppos)
+{
+	struct psi_file *f = psi_file_of(file);
+	char *text;
+	int ret;
+
+	if (!len || len > PAGE_SIZE)
+		return -EINVAL;
+
+	text = memdup_user_nul(ubuf, len);
+	if (IS_ERR(text))
+		return PTR_ERR(text);
+	ret = psi_trigger_write(&f->listener, &psi_system, f->res, file, text);
+	kfree(text);
+
+	return ret ?: len;
+}
+
+static __poll_t psi_proc_poll(struct file *file, poll_table *pt)
+{
+	return psi_trigger_poll(&psi_file_of(file)->listener, file, pt);
 }
 
 static const struct proc_ops psi_proc_ops = {
 	.proc_open	= psi_proc_open,
 	.proc_read	= seq_read,
 	.proc_lseek	= seq_lseek,
-	.proc_release	= single_release,
+	.proc_write	= psi_proc_write,
+	.proc_poll	= psi_proc_poll,
+	.proc_release	= psi_proc_release,
 };
 
 static int __init psi_proc_init(void)
@@ -99,7 +163,7 @@ static int __init psi_proc_init(void)
 
 	proc_mkdir("pressure", NULL);
 	for (i = 0; i < ARRAY_SIZE(psi_files); i++)
-		proc_create_data(psi_files[i].path, 0444, NULL, &psi_proc_ops,
+		proc_create_data(psi_files[i].path, 0666, NULL, &psi_proc_ops,
 				 (void *)(uintptr_t)psi_files[i].res);
 	return 0;
 }

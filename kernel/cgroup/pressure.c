@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pressure stall information of cgroups: their files, their groups, and the
+ * switch.
+ *
+ * A cgroup of the default hierarchy has a psi_group, the root that of the system.
+ * Tasks and groups are contributors of the group that they are in. One that is
+ * switched off (cgroup.pressure) has none: its tasks are counted where it would
+ * hand them up to, and so are its children, so that it costs nothing. Each task
+ * and each child is moved from there to here in a step of its own under its rq
+ * lock. Meanwhile the group shows some of them; its files are hidden then.
+ *
+ * What holds at all times, with target() for the group itself if it is on, else
+ * the target of the parent:
+ *
+ *	nodes of a group	contribute to target(parent)
+ *	tasks of a group	count in target(group) once they have been visited,
+ *				or if they were woken since it changed. A task
+ *				that exits may be missed. It stays where it is,
+ *				and that is above the group, or the group itself:
+ *				right for all that are on.
+ *
+ * Locking: psi_group::target and the parents of nodes change under cgroup_mutex.
+ * File operations need it only for the switch: kernfs keeps the cgroup, and the
+ * listener of the open file, for as long as the operation takes.
+ *
+ *	object		made by		freed by		and until then
+ *	psi_group	mkdir		css_free_rwork_fn()	any task, css_set or
+ *								child holds the cgroup
+ *	listener	open		close, rmdir or switching off, whichever is
+ *				first: kernfs_drain() waits for operations, lets none
+ *				begin, and then releases; of->priv is NULL after that
+ *	trigger		write		with its listener	psi_trigger.c
+ *	of->wait	open		close			who polls it holds the file
+ */
+#include <linux/cgroup.h>
+#include <linux/kernfs.h>
+#include <linux/psi.h>
+#include <linux/seq_file.h>
+#include <linux/string.h>
+
+#include "../sched/psi_avgs.h"
+#include "../sched/psi_hooks.h"
+#include "../sched/psi_trigger.h"
+#include "cgroup-internal.h"
+
+/**
+ * cgroup_pressure_enabled - is the pressure of cgroups accounted?
+ *
+ * Return: false with psi=0 or cgroup_disable=pressure.
+ */
+bool cgroup_pressure_enabled(void)
+{
+	return static_branch_unlikely(&psi_enabled) && !cgroup_pressure_disabled();
+}
+
+/* ------------------------------- Groups ------------------------------- */
+
+/**
+ * cgroup_pressure_init - the root's group is the system
+ */
+void __init cgroup_pressure_init(void)
+{
+	cgrp_dfl_root.cgrp.psi = &psi_system;
+}
+
+/**
+ * cgroup_pressure_alloc - a group for a new cgroup
+ * @cgrp:   the cgroup
+ * @parent: the one above
+ *
+ * Context: cgroup_mutex held.
+ * Return: 0 or -ENOMEM.
+ */
+int cgroup_pressure_alloc(struct cgroup *cgrp, struct cgroup *parent)
+{
+	lockdep_assert_held(&cgroup_mutex);
+
+	if (!cgroup_on_dfl(parent) || !cgroup_pressure_enabled())
+		return 0;
+
+	cgrp->psi = psi_group_alloc(parent->psi);
+	return cgrp->psi ? 0 : -ENOMEM;
+}
+
+/**
+ * cgroup_pressure_free - a cgroup is about to be freed
+ * @cgrp: the cgroup, not a root
+ */
+void cgroup_pressure_free(struct cgroup *cgrp)
+{
+	psi_group_free(cgrp->psi);
+}
+
+/**
+ * cgroup_pressure_attach - a task comes into a cgroup
+ * @task: the task
+ * @cgrp: its cgroup of the default hierarchy
+ *
+ * Context: css_set_lock held.
+ */
+void cgroup_pressure_attach(struct task_struct *task, struct cgroup *cgrp)
+{
+	if (cgroup_pressure_enabled())
+		psi_move_task(task, cgrp->psi);
+}
+
+/* ------------------------------ The switch ------------------------------ */
+
+static struct psi_group *target_of_parent(struct cgroup *cgrp)
+{
+	struct cgroup *parent = cgroup_parent(cgrp);
+
+	return parent ? parent->psi->target : NULL;
+}
+
+static void recount_tasks(struct cgroup *cgrp)
+{
+	struct css_task_iter it;
+	struct task_struct *task;
+
+	css_task_iter_start(&cgrp->self, 0, &it);
+	while ((task = css_task_iter_next(&it)))
+		psi_recount_task(task);
+	css_task_iter_end(&it);
+}
+
+/* All tasks and children that counted somewhere else before. */
+static void pressure_switch(struct cgroup *cgrp, bool on)
+{
+	struct cgroup_subsys_state *css;
+	struct cgroup *pos;
+
+	WRITE_ONCE(cgrp->psi->target, on ? cgrp->psi : target_of_parent(cgrp));
+	recount_tasks(cgrp);
+
+	css_for_each_descendant_pre(css, &cgrp->self) {
+		pos = css->cgroup;
+		if (pos == cgrp)
+			continue;
+
+		psi_set_parent(pos->psi, target_of_parent(pos));
+		if (psi_group_is_on(pos->psi)) {
+			css = css_rightmost_descendant(css);
+			continue;
+		}
+		WRITE_ONCE(pos->psi->target, target_of_parent(pos));
+		recount_tasks(pos);
+	}
+}
+
+static void show_files(struct cgroup *cgrp, bool show)
+{
+	int res;
+
+	for (res = 0; res < PSI_NR_RESOURCES; res++)
+		cgroup_file_show(&cgrp->psi_files[res], show);
+}
+
+static int pressure_switch_show(struct seq_file *m, void *v)
+{
+	seq_printf(m, "%d\n", psi_group_is_on(seq_css(m)->cgroup->psi));
+	return 0;
+}
+
+static ssize_t pressure_switch_write(struct kernfs_open_file *of, char *buf,
+				     size_t nbytes, loff_t off)
+{
+	struct cgroup *cgrp;
+	int on, ret;
+
+	ret = kstrtoint(strstrip(buf), 0, &on);
+	if (ret)
+		return ret;
+	if (on < 0 || on > 1)
+		return -ERANGE;
+
+	cgrp = cgroup_kn_lock_live(of->kn, false);
+	if (!cgrp)
+		return -ENOENT;
+
+	if (on && !psi_group_is_on(cgrp->psi)) {
+		pressure_switch(cgrp, true);
+		show_files(cgrp, true);
+	} else if (!on && psi_group_is_on(cgrp->psi)) {
+		show_files(cgrp, false);
+		pressure_switch(cgrp, false);
+	}
+
+	cgroup_kn_unlock(of->kn);
+	return nbytes;
+}
+
+/* ------------------------------- The files ------------------------------- */
+
+static enum psi_resource resource_of(const struct cftype *cft)
+{
+	return cft->private;
+}
+
+static int pressure_show(struct seq_file *m, void *v)
+{
+	return psi_show(m, seq_css(m)->cgroup->psi, resource_of(seq_cft(m)));
+}
+
+static int pressure_open(struct kernfs_open_file *of)
+{
+	struct cgroup_file_ctx *ctx = of->priv;
+
+	ctx->pressure.wait = &of->wait;
+	return 0;
+}
+
+static ssize_t pressure_write(struct kernfs_open_file *of, char *buf,
+			      size_t nbytes, loff_t off)
+{
+	struct cgroup_file_ctx *ctx = of->priv;
+
+	return psi_trigger_write(&ctx->pressure, of_css(of)->cgroup->psi,
+				 resource_of(of_cft(of)), of->file, buf) ?: nbytes;
+}
+
+static __poll_t pressure_poll(struct kernfs_open_file *of, poll_table *pt)
+{
+	struct cgroup_file_ctx *ctx = of->priv;
+
+	return psi_trigger_poll(&ctx->pressure, of->file, pt);
+}
+
+static void pressure_release(struct kernfs_open_file *of)
+{
+	struct cgroup_file_ctx *ctx = of->priv;
+
+	psi_trigger_close(&ctx->pressure);
+}
+
+#define PRESSURE_FILE(res, res_name)					\
+	{								\
+		.name = res_name ".pressure",				\
+		.private = (res),					\
+		.file_offset = offsetof(struct cgroup, psi_files[res]),	\
+		.open = pressure_open,					\
+		.seq_show = pressure_show,				\
+		.write = pressure_write,				\
+		.poll = pressure_poll,					\
+		.release = pressure_release,				\
+	}
+
+struct cftype cgroup_pressure_files[] = {
+	PRESSURE_FILE(PSI_IO, "io"),
+	PRESSURE_FILE(PSI_MEM, "memory"),
+	PRESSURE_FILE(PSI_CPU, "cpu"),
+#ifdef CONFIG_IRQ_TIME_ACCOUNTING
+	PRESSURE_FILE(PSI_IRQ, "irq"),
+#endif
+	{
+		.name = "cgroup.pressure",
+		.seq_show = pressure_switch_show,
+		.write = pressure_switch_write,
+	},
+	{ }	/* the end */
+};

@@ -1,0 +1,828 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Everything that can be done to a group, at the same time, and as fast as it
+ * can be done. What is checked is that nobody gets an answer that makes no sense,
+ * and that nothing is left thereafter; psi_splat has to be run after it.
+ *
+ * The racers are loads (see psi_util.h), so each is killed in the midst of what
+ * it is doing. Those that share open files are threads of one load.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "psi_cgroup_util.h"
+
+#define MB		(1024UL * 1024)
+
+#define RACE_MS		4000
+
+#define QUIET_TRIGGER	"some 1000000 1000000"
+#define EAGER_TRIGGER	"some 1000 500000"
+
+/* ---- what has been done ---- */
+
+enum deed {
+	WRITES, OTHERS, FIRES, CLOSES, WAKEUPS, TOGGLES, READS, MAKES,
+	REMOVALS, MOVES, FORKS, HOTPLUGS, NR_DEEDS
+};
+
+/* What may come of it, apart from success: the group or file is just gone. */
+static const struct {
+	const char *name;
+	int errors[4];
+} deeds[NR_DEEDS] = {
+	[WRITES]	= { "writes", { EBUSY, ENOENT, ENODEV } },
+	[OTHERS]	= { "writes to other files" },
+	[FIRES]		= { "events" },
+	[CLOSES]	= { "closes", { ENOENT, ENODEV } },
+	[WAKEUPS]	= { "wakeups" },
+	[TOGGLES]	= { "toggles", { ENOENT, ENODEV } },
+	[READS]		= { "reads", { ENOENT, ENODEV } },
+	[MAKES]		= { "groups made", { EEXIST } },
+	[REMOVALS]	= { "groups removed", { EBUSY, ENOENT } },
+	[MOVES]		= { "moves", { ENOENT, ENODEV, ESRCH } },
+	[FORKS]		= { "forks" },
+	[HOTPLUGS]	= { "CPUs off and on", { EBUSY } },
+};
+
+#define MAX_GROUPS	8
+#define MAX_TASKS	32
+
+/* Of the case that runs; shared by all racers. */
+static struct race {
+	const char *group[MAX_GROUPS];
+	int groups;
+	pid_t task[MAX_TASKS];
+	int tasks;
+	atomic_ulong done[NR_DEEDS];
+	atomic_int error[NR_DEEDS];
+	atomic_bool writing, checking;
+} *race;
+
+/* @ret: 0 or -errno */
+static void did(enum deed deed, int ret)
+{
+	size_t i;
+
+	if (!ret) {
+		race->done[deed]++;
+		return;
+	}
+	for (i = 0; i < ARRAY_SIZE(deeds[deed].errors); i++)
+		if (ret == -deeds[deed].errors[i])
+			return;
+	race->error[deed] = -ret;
+}
+
+static int error_if(bool failed)
+{
+	return failed ? -errno : 0;
+}
+
+/* ---- chance ---- */
+
+/* Not used before the loads start: each begins with a seed of its own. */
+static __thread unsigned int seed;
+
+static unsigned int random_below(unsigned int limit)
+{
+	if (!seed)
+		seed = gettid();
+	return (unsigned int)rand_r(&seed) % limit;
+}
+
+static void pause_us(unsigned int most)
+{
+	sleep_until(now_ns() + random_below(most) * NSEC_PER_USEC);
+}
+
+static const char *any_group(void)
+{
+	return race->group[random_below(race->groups)];
+}
+
+static pid_t any_task(void)
+{
+	return race->task[random_below(race->tasks)];
+}
+
+/* ---- racers that need no more than the groups ---- */
+
+static void toggle(void *unused)
+{
+	const char *group;
+
+	for (;;) {
+		group = any_group();
+		did(TOGGLES, set_pressure(group, false));
+		pause_us(300);
+		did(TOGGLES, set_pressure(group, true));
+		pause_us(300);
+	}
+}
+
+static void read_files(void *unused)
+{
+	struct psi_sample sample;
+
+	for (;;) {
+		did(READS, read_group(any_group(), random_below(PSI_IRQ),
+				      &sample));
+		if (!random_below(16))
+			pause_us(1000);
+	}
+}
+
+static void move_tasks(void *unused)
+{
+	for (;;) {
+		did(MOVES, move_to_group(any_group(), any_task()));
+		if (!random_below(8))
+			pause_us(500);
+	}
+}
+
+/* The last of the groups, which tasks may be in by then. */
+static void make_and_remove(void *unused)
+{
+	const char *group = race->group[race->groups - 1];
+
+	for (;;) {
+		did(REMOVALS, error_if(rmdir(group)));
+		pause_us(500);
+		did(MAKES, error_if(mkdir(group, 0755)));
+		pause_us(500);
+	}
+}
+
+/* ---- tasks ---- */
+
+static void nap(void *unused)
+{
+	for (;;) {
+		pause_us(3000);
+		burn_ms(1);
+	}
+}
+
+static void add_task(const char *group, int cpu, void (*fn)(void *arg),
+		     void *arg)
+{
+	race->task[race->tasks++] = start_in_group(group, cpu, fn, arg);
+}
+
+static void add_tasks(int count, void (*fn)(void *arg), void *arg)
+{
+	while (count--)
+		add_task(race->group[count % race->groups], -1, fn, arg);
+}
+
+/*
+ * All memory belongs to the top group, over the memory.high of which they are.
+ * Does nothing without a memory controller.
+ */
+static void add_memory_users(int count)
+{
+	static struct memory_user users[4];
+	const char *top = top_group();
+	int i, ms;
+
+	if (enable_controller(top, "+memory"))
+		return;
+	for (i = 0; i < count; i++) {
+		users[i].size = 8 * MB;
+		users[i].grow = true;
+		users[i].cgroup = race->group[i];
+		users[i].ready = shared_alloc(sizeof(*users[i].ready));
+		race->task[race->tasks++] = start_load(-1, use_memory,
+						       &users[i]);
+	}
+	for (i = 0; i < count; i++) {
+		for (ms = 0; !*users[i].ready && ms < 10000; ms++)
+			sleep_ms(1);
+		EXPECT(*users[i].ready, "a load does not start");
+	}
+	EXPECT(!set_cgroup(top, "memory.high", "4M"), "memory.high");
+}
+
+/* ---- beginning and end ---- */
+
+static void prepare(void)
+{
+	race = shared_alloc(sizeof(*race));
+	top_group();
+}
+
+static void add_group(const char *parent, const char *name)
+{
+	race->group[race->groups++] = make_group(parent, name);
+}
+
+/* Six of them, nested. */
+static void add_groups(void)
+{
+	add_group(NULL, "a");
+	add_group(race->group[0], "b");
+	add_group(race->group[1], "c");
+	add_group(race->group[0], "d");
+	add_group(NULL, "e");
+	add_group(race->group[1], "f");
+}
+
+static void run(unsigned int ms)
+{
+	sleep_ms(ms);
+	stop_all_loads();
+}
+
+static void expect_done(unsigned int needed)
+{
+	enum deed deed;
+
+	for (deed = 0; deed < NR_DEEDS; deed++)
+		if (race->done[deed])
+			psi_note("%lu %s", race->done[deed], deeds[deed].name);
+	for (deed = 0; deed < NR_DEEDS; deed++) {
+		EXPECT(!race->error[deed], "%s: %s", deeds[deed].name,
+		       strerror(race->error[deed]));
+		EXPECT(!(needed & 1u << deed) || race->done[deed] >= 10,
+		       "too few %s to tell", deeds[deed].name);
+	}
+}
+
+/* Nobody does anything: what is counted nevertheless would be here for ever. */
+static void expect_quiet_system(void)
+{
+	enum psi_resource res;
+	struct psi_share share;
+
+	for (res = 0; res < PSI_IRQ; res++) {
+		share = psi_watch(res, 500);
+		EXPECT(share.some < 5 && share.full < 5,
+		       "%s pressure is left in the system", psi_name(res));
+	}
+}
+
+static void expect_nothing_left(void)
+{
+	const char *group;
+	int ret;
+
+	ret = remove_all_groups();
+	EXPECT(!ret, "the groups cannot be removed: %s", strerror(-ret));
+	expect_quiet_system();
+	group = make_group(NULL, "fresh");
+	pin_to_cpu(online_cpus() - 1);
+	start_in_group(group, 0, spin, NULL);
+	start_in_group(group, 0, spin, NULL);
+	sleep_ms(200);
+	expect_share(group, PSI_CPU, 100, 0, 1000, 3);
+	stop_all_loads();
+	expect_still(group);
+}
+
+static enum psi_result finish(unsigned int ms, unsigned int needed)
+{
+	run(ms);
+	expect_done(needed);
+	expect_nothing_left();
+	return PSI_PASS;
+}
+
+/* ---- racers that share open files ---- */
+
+/*
+ * A place for a file, which threads may use without asking: its number stays the
+ * same, and there is always some file behind it. What was there is closed when
+ * another one is put there, unless somebody is just using it.
+ */
+#define NR_PLACES	4
+
+static int places[NR_PLACES];
+
+static bool open_places(void)
+{
+	int i;
+
+	for (i = 0; i < NR_PLACES; i++) {
+		places[i] = open("/dev/null", O_RDWR);
+		if (places[i] < 0)
+			return false;
+	}
+	return true;
+}
+
+/* @fd: a new file, or -errno */
+static void put_in_place(int place, int fd)
+{
+	did(CLOSES, fd < 0 ? fd : 0);
+	if (fd < 0)
+		return;
+	dup2(fd, places[place]);
+	close(fd);
+}
+
+static void start_thread(void *(*fn)(void *arg), long arg)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, fn, (void *)arg))
+		_exit(1);
+}
+
+static int ask_for_trigger(int fd, const char *trigger)
+{
+	return error_if(write(fd, trigger, strlen(trigger)) < 0);
+}
+
+/* ---- write against toggle ---- */
+
+static void *renew(void *unused)
+{
+	for (;;) {
+		put_in_place(0, open_group(any_group(), PSI_CPU, O_RDWR));
+		pause_us(1000);
+	}
+	return NULL;
+}
+
+static void *write_shared(void *unused)
+{
+	for (;;) {
+		did(WRITES, ask_for_trigger(places[0], EAGER_TRIGGER));
+		pause_us(100);
+	}
+	return NULL;
+}
+
+static void *write_fresh(void *unused)
+{
+	int fd;
+
+	for (;;) {
+		fd = add_trigger(any_group(), PSI_CPU, EAGER_TRIGGER);
+		did(WRITES, fd < 0 ? fd : 0);
+		pause_us(200);
+		if (fd >= 0)
+			close(fd);
+	}
+	return NULL;
+}
+
+static void write_triggers(void *unused)
+{
+	if (!open_places())
+		return;
+	start_thread(renew, 0);
+	start_thread(write_shared, 0);
+	start_thread(write_shared, 0);
+	start_thread(write_fresh, 0);
+	write_fresh(NULL);
+}
+
+static enum psi_result write_against_toggle(void)
+{
+	prepare();
+	add_group(NULL, "g");
+	add_group(race->group[0], "child");
+	add_group(race->group[0], "other");
+	add_task(race->group[1], 0, spin, NULL);
+	start_load(-1, write_triggers, NULL);
+	start_load(-1, toggle, NULL);
+	start_load(-1, toggle, NULL);
+	return finish(RACE_MS, 1u << WRITES | 1u << TOGGLES | 1u << CLOSES);
+}
+
+/* ---- the first trigger of a group against off ---- */
+
+/*
+ * The first trigger may need a thread, and for as long as it takes to make one
+ * no lock is held. Just then the group is switched off, which ends the file, and
+ * others are opened, which get what memory the file had. Whoever still writes
+ * there gives them a trigger that they have not asked for.
+ */
+#define NR_OTHERS	8
+#define KTHREADD	2
+
+/* Who makes threads, comes after everybody else. */
+static int set_kthreadd_policy(int policy)
+{
+	struct sched_param param = { .sched_priority = 0 };
+
+	return error_if(sched_setscheduler(KTHREADD, policy, &param));
+}
+
+static void kthreadd_as_ever(void)
+{
+	set_kthreadd_policy(SCHED_OTHER);
+	remove_all_groups();
+}
+
+static void write_first_trigger(void *unused)
+{
+	int fd;
+
+	for (;;) {
+		fd = open_group(race->group[0], PSI_CPU, O_RDWR);
+		if (fd < 0) {
+			pause_us(200);
+			continue;
+		}
+		race->writing = true;
+		race->checking = true;
+		did(WRITES, ask_for_trigger(fd, QUIET_TRIGGER));
+		race->writing = false;
+		while (race->checking)
+			pause_us(100);
+		close(fd);
+	}
+}
+
+/*
+ * The first one, in sysfs, needs one such piece of memory, those of a group need
+ * another one for what belongs to cgroups. That is what is to be had again.
+ */
+static void open_others(int *fds)
+{
+	int i;
+
+	fds[0] = open("/sys/devices/system/cpu/online", O_RDONLY);
+	for (i = 1; i < NR_OTHERS; i++)
+		fds[i] = open_group(race->group[1], PSI_IO, O_RDWR);
+}
+
+/* A trigger can be written to each, for there is none. */
+static void use_others(const int *fds)
+{
+	int i;
+
+	for (i = 1; i < NR_OTHERS; i++)
+		did(OTHERS, ask_for_trigger(fds[i], QUIET_TRIGGER));
+	for (i = 0; i < NR_OTHERS; i++)
+		close(fds[i]);
+}
+
+static void switch_off_while_written(void *unused)
+{
+	int fds[NR_OTHERS];
+
+	for (;;) {
+		while (!race->checking)
+			sched_yield();
+		did(TOGGLES, set_pressure(race->group[0], false));
+		open_others(fds);
+		while (race->writing)
+			pause_us(100);
+		use_others(fds);
+		race->checking = false;
+		did(TOGGLES, set_pressure(race->group[0], true));
+	}
+}
+
+static enum psi_result first_trigger_against_off(void)
+{
+	prepare();
+	undo_later(kthreadd_as_ever);
+	add_group(NULL, "g");
+	add_group(NULL, "other");
+	EXPECT(!set_kthreadd_policy(SCHED_IDLE), "cannot slow down kthreadd");
+	start_load(-1, write_first_trigger, NULL);
+	start_load(-1, switch_off_while_written, NULL);
+	return finish(RACE_MS, 1u << WRITES | 1u << TOGGLES | 1u << OTHERS);
+}
+
+/* ---- close against fire ---- */
+
+static void *renew_trigger(void *place)
+{
+	for (;;) {
+		put_in_place((long)place, add_trigger(any_group(), PSI_CPU,
+						      EAGER_TRIGGER));
+		/* Every tenth of the window it is looked at. */
+		pause_us(random_below(2) ? 100 : 120000);
+	}
+	return NULL;
+}
+
+static void poll_places(void)
+{
+	struct pollfd p[NR_PLACES];
+	int i;
+
+	for (i = 0; i < NR_PLACES; i++)
+		p[i] = (struct pollfd) { places[i], POLLPRI };
+	if (poll(p, NR_PLACES, 1) < 0)
+		did(FIRES, -errno);
+	for (i = 0; i < NR_PLACES; i++)
+		if (p[i].revents & POLLPRI)
+			did(FIRES, 0);
+}
+
+static void renew_and_poll(void *unused)
+{
+	int i;
+
+	if (!open_places())
+		return;
+	for (i = 0; i < NR_PLACES; i++)
+		start_thread(renew_trigger, i);
+	for (;;)
+		poll_places();
+}
+
+static enum psi_result close_against_fire(void)
+{
+	prepare();
+	add_group(NULL, "g");
+	add_task(race->group[0], 0, spin, NULL);
+	add_task(race->group[0], 0, spin, NULL);
+	start_load(-1, renew_and_poll, NULL);
+	return finish(RACE_MS, 1u << CLOSES | 1u << FIRES);
+}
+
+/* ---- removal against poll ---- */
+
+#define WAKEUP_MS	1000
+
+struct sleeper {
+	int fd;
+	int (*wait)(int fd, int ms);
+	bool closed;	/* maybe before it begins to wait */
+};
+
+static void *sleep_in_poll(void *sleeper)
+{
+	struct sleeper *s = sleeper;
+	bool woken = s->wait(s->fd, WAKEUP_MS) & POLLERR;
+
+	if (!s->closed)
+		did(WAKEUPS, woken ? 0 : -ETIME);
+	return NULL;
+}
+
+/* A group, somebody who waits there, and no such group any more. */
+static void wake_by_removal(const char *group, int round)
+{
+	static int (* const ways[])(int fd, int ms) = {
+		wait_by_poll, wait_by_epoll, wait_by_select,
+	};
+	struct sleeper s = {
+		.wait = ways[round % ARRAY_SIZE(ways)],
+		.closed = round % 2,
+	};
+	pthread_t thread;
+
+	did(MAKES, error_if(mkdir(group, 0755)));
+	s.fd = add_trigger(group, PSI_CPU, QUIET_TRIGGER);
+	if (s.fd < 0)
+		did(WAKEUPS, s.fd);
+	if (s.fd < 0 || pthread_create(&thread, NULL, sleep_in_poll, &s))
+		_exit(1);
+	pause_us(1000);
+	if (round % 4 >= 2)
+		did(TOGGLES, set_pressure(group, false));
+	did(REMOVALS, error_if(rmdir(group)));
+	if (!s.closed)
+		pthread_join(thread, NULL);
+	close(s.fd);
+	if (s.closed)
+		pthread_join(thread, NULL);
+}
+
+static void *wake_sleepers(void *number)
+{
+	char path[GROUP_PATH], name[16];
+	int round;
+
+	snprintf(name, sizeof(name), "g%ld", (long)number);
+	group_file(path, race->group[0], name);
+	for (round = 0; ; round++)
+		wake_by_removal(path, round);
+	return NULL;
+}
+
+static void wake_many_sleepers(void *unused)
+{
+	start_thread(wake_sleepers, 1);
+	start_thread(wake_sleepers, 2);
+	wake_sleepers((void *)3);
+}
+
+static enum psi_result removal_against_poll(void)
+{
+	prepare();
+	add_group(NULL, "parent");
+	add_task(race->group[0], 0, spin, NULL);
+	start_load(-1, wake_many_sleepers, NULL);
+	start_load(-1, read_files, NULL);
+	return finish(RACE_MS, 1u << WAKEUPS | 1u << REMOVALS);
+}
+
+/* ---- removal against fold ---- */
+
+static pid_t fork_task(void (*fn)(void *arg))
+{
+	pid_t parent = getpid();
+	pid_t pid = fork();
+
+	if (pid)
+		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() == parent)
+		fn(NULL);
+	_exit(1);
+}
+
+/* Every 2 s (and a tick) a group is folded: many are removed at that time. */
+static unsigned int lifetime_us(void)
+{
+	if (random_below(2))
+		return 1000 * random_below(50);
+	return 1000 * (1980 + random_below(50));
+}
+
+static void make_load_and_remove(void *arg)
+{
+	const char *group = arg;
+	pid_t pid;
+
+	for (;;) {
+		did(MAKES, error_if(mkdir(group, 0755)));
+		pid = fork_task(random_below(2) ? spin : nap);
+		did(MOVES, pid < 0 ? -errno : move_to_group(group, pid));
+		sleep_until(now_ns() + lifetime_us() * NSEC_PER_USEC);
+		if (pid > 0)
+			kill(pid, SIGKILL);
+		did(FORKS, error_if(waitpid(pid, NULL, 0) != pid));
+		did(REMOVALS, remove_group(group));
+	}
+}
+
+static enum psi_result removal_against_fold(void)
+{
+	char name[8];
+	int i;
+
+	prepare();
+	for (i = 0; i < 6; i++) {
+		snprintf(name, sizeof(name), "g%d", i);
+		add_group(NULL, name);
+		EXPECT(!remove_group(race->group[i]), "it cannot be removed");
+	}
+	for (i = 0; i < 6; i++)
+		start_load(-1, make_load_and_remove, (void *)race->group[i]);
+	start_load(-1, read_files, NULL);
+	start_load(-1, read_files, NULL);
+	return finish(9000, 1u << MAKES | 1u << REMOVALS | 1u << READS);
+}
+
+/* ---- move against everything ---- */
+
+static enum psi_result move_against_everything(void)
+{
+	const char *disk = slow_disk(3);
+
+	prepare();
+	add_groups();
+	add_tasks(4, nap, NULL);
+	if (disk)
+		add_tasks(4, read_disk, (void *)disk);
+	add_memory_users(4);
+	add_tasks(4, spin, NULL);
+	start_load(-1, move_tasks, NULL);
+	start_load(-1, move_tasks, NULL);
+	start_load(-1, toggle, NULL);
+	start_load(-1, read_files, NULL);
+	start_load(-1, make_and_remove, NULL);
+	return finish(RACE_MS, 1u << MOVES | 1u << TOGGLES | 1u << READS |
+		      1u << REMOVALS);
+}
+
+/* ---- fork and exit against toggle ---- */
+
+static void do_nothing(void *unused)
+{
+}
+
+/* A child that leaves a child. */
+static void fork_and_exit(void *unused)
+{
+	fork_task(do_nothing);
+}
+
+static void fork_for_ever(void *unused)
+{
+	pid_t pid;
+
+	for (;;) {
+		pid = fork_task(random_below(2) ? do_nothing : fork_and_exit);
+		did(FORKS, pid < 0 ? -errno : 0);
+		if (pid > 0)
+			waitpid(pid, NULL, 0);
+	}
+}
+
+static enum psi_result fork_against_toggle(void)
+{
+	prepare();
+	add_groups();
+	add_tasks(4, fork_for_ever, NULL);
+	start_load(-1, toggle, NULL);
+	start_load(-1, toggle, NULL);
+	start_load(-1, read_files, NULL);
+	start_load(-1, move_tasks, NULL);
+	return finish(RACE_MS, 1u << FORKS | 1u << TOGGLES | 1u << READS |
+		      1u << MOVES);
+}
+
+/* ---- CPU hotplug against moves and toggles ---- */
+
+static int last_cpu;
+
+static int set_online(int cpu, bool online)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online",
+		 cpu);
+	return write_text(path, "%d", online);
+}
+
+static void hotplug(void *unused)
+{
+	int cpu;
+
+	for (;;) {
+		cpu = 1 + random_below(last_cpu);
+		did(HOTPLUGS, set_online(cpu, false));
+		pause_us(20000);
+		did(HOTPLUGS, set_online(cpu, true));
+		pause_us(20000);
+	}
+}
+
+/* A CPU that is online already stays so. */
+static void all_online(void)
+{
+	int cpu;
+
+	for (cpu = 1; cpu <= last_cpu; cpu++)
+		set_online(cpu, true);
+}
+
+static void all_online_and_no_groups(void)
+{
+	all_online();
+	remove_all_groups();
+}
+
+static enum psi_result hotplug_against_all(void)
+{
+	const char *disk = slow_disk(3);
+
+	REQUIRE(!access("/sys/devices/system/cpu/cpu1/online", W_OK),
+		"needs CONFIG_HOTPLUG_CPU");
+	last_cpu = online_cpus() - 1;
+	prepare();
+	undo_later(all_online_and_no_groups);
+	add_groups();
+	add_tasks(last_cpu < 8 ? last_cpu + 2 : 10, spin, NULL);
+	add_tasks(4, nap, NULL);
+	if (disk)
+		add_tasks(4, read_disk, (void *)disk);
+	start_load(-1, hotplug, NULL);
+	start_load(-1, move_tasks, NULL);
+	start_load(-1, toggle, NULL);
+	start_load(-1, read_files, NULL);
+	run(RACE_MS);
+	all_online();
+	EXPECT(online_cpus() == last_cpu + 1, "a CPU is lost");
+	return finish(0, 1u << HOTPLUGS | 1u << MOVES | 1u << TOGGLES);
+}
+
+static const struct psi_case cases[] = {
+	{ "R-14 write against toggle", write_against_toggle },
+	{ "R-12 close against fire", close_against_fire },
+	{ "R-14 removal against poll", removal_against_poll },
+	{ "R-14 removal against fold", removal_against_fold },
+	{ "R-14 move against everything", move_against_everything },
+	{ "R-14 fork and exit in groups against toggle", fork_against_toggle },
+	{ "R-14 CPU hotplug against moves and toggles", hotplug_against_all, 2 },
+	{ "D-6 R-14 the first trigger of a group against off",
+	  first_trigger_against_off, 0, 1 },
+};
+
+int main(int argc, char **argv)
+{
+	return psi_main(argc, argv, cases, ARRAY_SIZE(cases));
+}

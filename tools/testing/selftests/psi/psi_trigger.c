@@ -1,0 +1,1080 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Triggers: what may be written, who may write it, and which events come of it
+ * when.
+ */
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/select.h>
+#include <sys/wait.h>
+#include <poll.h>
+
+#include "psi_trigger_util.h"
+
+#define CPU		"/proc/pressure/cpu"
+#define MEMORY		"/proc/pressure/memory"
+#define IRQ		"/proc/pressure/irq"
+
+/* Somebody without any privilege. */
+#define NOBODY		65534
+
+/*
+ * From an event to its time as we take it, and back to the same way of the next
+ * one; and the ticks that timers of the kernel are late by.
+ */
+#define EARLY_MS	5
+#define LATE_MS		10
+
+/* ---- texts ---- */
+
+/* Some have zeros within, or at the end; not all end with one. */
+struct text {
+	const char *bytes;
+	size_t length;
+};
+
+#define TEXT(s) { s, sizeof(s) - 1 }
+
+static int open_cpu(int flags)
+{
+	int fd = open_pressure(CPU, flags);
+
+	EXPECT(fd >= 0, "open: %s", strerror(-fd));
+	return fd;
+}
+
+static const char good[] = "some 100000 1000000";
+
+/* A text as it can be printed. */
+static const char *readable(const struct text *t)
+{
+	static char line[64];
+	size_t i;
+
+	for (i = 0; i < t->length && i < sizeof(line) - 1; i++)
+		line[i] = t->bytes[i] < ' ' ? '.' : t->bytes[i];
+	line[i] = '\0';
+	return line;
+}
+
+/* Whether it is, and leaves the file as good as new. */
+static bool is_refused(const struct text *t)
+{
+	int fd = open_cpu(O_RDWR);
+	int ret = write_trigger(fd, t->bytes, t->length);
+	int after = write_trigger(fd, good, sizeof(good));
+
+	close(fd);
+	if (ret == -EINVAL && !after)
+		return true;
+	psi_note("\"%s\" (%zu bytes) gives %d, a good text then %d",
+		 readable(t), t->length, ret, after);
+	return false;
+}
+
+static enum psi_result expect_refused(const struct text *texts, size_t count)
+{
+	unsigned int wrong = 0;
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		wrong += !is_refused(&texts[i]);
+	EXPECT(!wrong, "%u of %zu texts", wrong, count);
+	return PSI_PASS;
+}
+
+static enum psi_result malformed(void)
+{
+	static char garbage[8192];
+	const struct text texts[] = {
+		{ "", 0 }, TEXT("\0"), TEXT("\n"), TEXT("\n\0"), TEXT(" "),
+		TEXT("some\0"), TEXT("full\0"), TEXT("some \0"),
+		TEXT("some 100000\0"), TEXT("some 100000 \0"),
+		TEXT("100000 1000000\0"), TEXT(" 100000 1000000\0"),
+		TEXT("Some 100000 1000000\0"), TEXT("SOME 100000 1000000\0"),
+		TEXT("som 100000 1000000\0"), TEXT("somex 100000 1000000\0"),
+		TEXT("none 100000 1000000\0"), TEXT("avg10 100000 1000000\0"),
+		TEXT("some -100000 1000000\0"), TEXT("some 100000 -1000000\0"),
+		TEXT("some +100000 1000000\0"), TEXT("some 100000 +1000000\0"),
+		TEXT("some 0x100000 1000000\0"), TEXT("some a00000 1000000\0"),
+		TEXT("some 100000 x\0"), TEXT("some 1e5 1000000\0"),
+		TEXT("some 100000.0 1000000\0"), TEXT("some 100000,1000000\0"),
+		TEXT("some 0 1000000\0"), TEXT("some 100000 0\0"),
+		TEXT("full 0 0\0"), TEXT("some 1000001 1000000\0"),
+		TEXT("some 10000000 1000000\0"), TEXT("some 1 10000001\0"),
+		TEXT("full 1 20000000\0"), TEXT("some 1 4294967295\0"),
+		TEXT("\0some 100000 1000000\0"), TEXT("some\0 100000 1000000"),
+		TEXT("\1\2\3\4\5\6\7\10 \377\376\375\374"),
+		{ garbage, 31 }, { garbage, 32 }, { garbage, 33 },
+		{ garbage, 4096 }, { garbage, sizeof(garbage) },
+	};
+
+	memset(garbage, 'x', sizeof(garbage));
+	return expect_refused(texts, ARRAY_SIZE(texts));
+}
+
+static enum psi_result garbage_after_the_window(void)
+{
+	static char longer[8192];
+	const struct text texts[] = {
+		TEXT("some 100000 1000000x\0"), TEXT("some 100000 1000000us\0"),
+		TEXT("some 100000 1000000 x\0"),
+		TEXT("some 100000 1000000.5\0"),
+		TEXT("some 100000 1000000 5\0"),
+		TEXT("some 100000 1000000 some\0"),
+		TEXT("some 100000 1000000\nsome 1 1000000\n"),
+		TEXT("some 100000 1000000\nx"),
+		{ longer, sizeof(longer) },
+	};
+
+	memset(longer, 'x', sizeof(longer));
+	memcpy(longer, good, strlen(good));
+	return expect_refused(texts, ARRAY_SIZE(texts));
+}
+
+/* 2^32 and 2^64 more than what would be good. */
+static enum psi_result overflow(void)
+{
+	static const struct text texts[] = {
+		TEXT("some 4295067296 1000000\0"),
+		TEXT("some 100000 4295967296\0"),
+		TEXT("some 18446744073709651616 1000000\0"),
+		TEXT("some 100000 18446744073710551616\0"),
+		TEXT("some 99999999999999999999999999999999 1000000\0"),
+	};
+
+	return expect_refused(texts, ARRAY_SIZE(texts));
+}
+
+static enum psi_result below_minimum(void)
+{
+	static const struct text texts[] = {
+		TEXT("some 1 1\0"), TEXT("some 1000 10000\0"),
+		TEXT("some 100000 499999\0"), TEXT("full 100000 499999\0"),
+	};
+
+	return expect_refused(texts, ARRAY_SIZE(texts));
+}
+
+static bool is_accepted(const struct text *t)
+{
+	int fd = open_cpu(O_RDWR);
+	int ret = write_trigger(fd, t->bytes, t->length);
+	int revents = poll_event(fd, 0);
+
+	close(fd);
+	if (!ret && !revents)
+		return true;
+	psi_note("\"%s\" (%zu bytes) gives %d, poll says %#x",
+		 readable(t), t->length, ret, revents);
+	return false;
+}
+
+static enum psi_result expect_accepted(const struct text *texts, size_t count)
+{
+	unsigned int wrong = 0;
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		wrong += !is_accepted(&texts[i]);
+	EXPECT(!wrong, "%u of %zu texts", wrong, count);
+	return PSI_PASS;
+}
+
+static enum psi_result well_formed(void)
+{
+	static const struct text texts[] = {
+		TEXT("some 500000 500000\0"), TEXT("some 500000 500000\n"),
+		TEXT("some 500000 500000\n\0"),
+		TEXT("some 500000 500000\0\0\0\0\0\0\0\0\0\0\0\0"),
+		TEXT("full 500000 500000\0"), TEXT("full 500000 500000\n"),
+		TEXT("some 1 500000\0"), TEXT("some 1 10000000\0"),
+		TEXT("some 10000000 10000000\0"), TEXT("some 999999 1000001\n"),
+	};
+
+	return expect_accepted(texts, ARRAY_SIZE(texts));
+}
+
+/* Without their last digits the windows are shorter than the thresholds. */
+static enum psi_result unterminated(void)
+{
+	static const struct text texts[] = {
+		TEXT("some 500000 500000"), TEXT("full 500000 500000"),
+		TEXT("some 10000000 10000000"),
+	};
+
+	return expect_accepted(texts, ARRAY_SIZE(texts));
+}
+
+static enum psi_result not_readable(void)
+{
+	int fd = open_cpu(O_RDWR);
+	int ret = write_trigger(fd, (void *)8, sizeof(good));
+
+	EXPECT(ret == -EFAULT, "write gives %d", ret);
+	ret = write_trigger(fd, good, sizeof(good));
+	EXPECT(!ret, "a good text then gives %d", ret);
+	return PSI_PASS;
+}
+
+static enum psi_result second_write(void)
+{
+	int fd = open_trigger(CPU, good);
+	int ret;
+
+	EXPECT(fd >= 0, "the first write gives %d", fd);
+	ret = write_trigger(fd, good, sizeof(good));
+	EXPECT(ret == -EBUSY, "the second write gives %d", ret);
+	ret = write_trigger(fd, "nonsense", 9);
+	EXPECT(ret == -EBUSY || ret == -EINVAL, "nonsense gives %d", ret);
+	EXPECT(!poll_event(fd, 0), "the first one is gone");
+	return PSI_PASS;
+}
+
+static enum psi_result open_modes(void)
+{
+	int ret;
+
+	ret = write_trigger(open_cpu(O_WRONLY), good, sizeof(good));
+	EXPECT(!ret, "O_WRONLY: %d", ret);
+	ret = write_trigger(open_cpu(O_RDWR), good, sizeof(good));
+	EXPECT(!ret, "O_RDWR: %d", ret);
+	ret = write_trigger(open_cpu(O_RDONLY), good, sizeof(good));
+	EXPECT(ret == -EBADF, "O_RDONLY: %d", ret);
+	return PSI_PASS;
+}
+
+static enum psi_result every_file(void)
+{
+	static const char * const files[] = {
+		CPU, MEMORY, "/proc/pressure/io",
+	};
+	size_t i;
+	int fd;
+
+	for (i = 0; i < ARRAY_SIZE(files); i++) {
+		fd = open_trigger(files[i], "some 100000 1000000");
+		EXPECT(fd >= 0, "%s some: %d", files[i], fd);
+		fd = open_trigger(files[i], "full 100000 1000000");
+		EXPECT(fd >= 0, "%s full: %d", files[i], fd);
+	}
+	return PSI_PASS;
+}
+
+/* Without a clock for it there is nothing to read or to wait for. */
+static enum psi_result irq_file(void)
+{
+	struct psi_sample sample;
+	int some, full, ret;
+
+	ret = psi_read(PSI_IRQ, &sample);
+	REQUIRE(ret != -ENOENT, "no irq pressure");
+	some = open_trigger(IRQ, "some 100000 1000000");
+	full = open_trigger(IRQ, "full 100000 1000000");
+	psi_note("irq: reading %d, some %d, full %d", ret, some, full);
+	if (!ret) {
+		EXPECT(some == -EINVAL, "some is not refused");
+		EXPECT(full >= 0, "full is refused");
+	} else {
+		EXPECT(some < 0, "some is accepted");
+		EXPECT(full == -EOPNOTSUPP, "full is accepted");
+	}
+	return PSI_PASS;
+}
+
+static enum psi_result cpu_full(void)
+{
+	struct events events;
+	int fd;
+
+	contend(0);
+	fd = open_trigger(CPU, "full 1 500000");
+	EXPECT(fd >= 0, "it is refused: %d", fd);
+	count_events(fd, 3000, &events);
+	EXPECT(!events.count, "%u events", events.count);
+	return PSI_PASS;
+}
+
+/* ---- who may ---- */
+
+/* 0 or -errno, when somebody without privileges does it all. */
+static int write_as_nobody(const char *text)
+{
+	pid_t pid;
+	int fd, status;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		if (setgid(NOBODY) || setuid(NOBODY))
+			_exit(255);
+		fd = open_trigger(CPU, text);
+		_exit(fd < 0 ? -fd : 0);
+	}
+	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status))
+		return -EIO;
+	return -WEXITSTATUS(status);
+}
+
+static const char * const privileged_windows[] = {
+	"some 100000 500000", "some 100000 1000000", "some 100000 3000000",
+	"some 100000 1999999", "some 100000 2000001", "full 100000 9000000",
+};
+
+static const char * const free_windows[] = {
+	"some 100000 2000000", "full 100000 4000000", "some 100000 6000000",
+	"some 100000 8000000", "some 10000000 10000000",
+};
+
+static enum psi_result nobody(void)
+{
+	size_t i;
+	int ret;
+
+	for (i = 0; i < ARRAY_SIZE(privileged_windows); i++) {
+		ret = write_as_nobody(privileged_windows[i]);
+		EXPECT(ret == -EINVAL, "%s: %d", privileged_windows[i], ret);
+	}
+	for (i = 0; i < ARRAY_SIZE(free_windows); i++) {
+		ret = write_as_nobody(free_windows[i]);
+		EXPECT(!ret, "%s: %d", free_windows[i], ret);
+	}
+	return PSI_PASS;
+}
+
+static enum psi_result opened_unprivileged(void)
+{
+	int fd = open_unprivileged(CPU, O_RDWR);
+	int ret;
+
+	EXPECT(fd >= 0, "open: %d", fd);
+	ret = write_trigger(fd, good, sizeof(good));
+	EXPECT(ret == -EINVAL, "a window of 1 s: %d", ret);
+	ret = write_trigger(fd, "some 100000 2000000", 20);
+	EXPECT(!ret, "a window of 2 s: %d", ret);
+	return PSI_PASS;
+}
+
+/* The child has our file, but not our rights. */
+static enum psi_result opened_privileged(void)
+{
+	int fd = open_cpu(O_RDWR);
+	pid_t pid;
+	int status;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		if (setgid(NOBODY) || setuid(NOBODY))
+			_exit(255);
+		_exit(-write_trigger(fd, good, sizeof(good)));
+	}
+	EXPECT(waitpid(pid, &status, 0) == pid && WIFEXITED(status),
+	       "no child");
+	EXPECT(!WEXITSTATUS(status), "errno %d", WEXITSTATUS(status));
+	return PSI_PASS;
+}
+
+/* ---- ways to wait ---- */
+
+static enum psi_result no_trigger(void)
+{
+	int fd = open_cpu(O_RDWR);
+	__u64 before = now_ns();
+	int revents = poll_event(fd, 5000);
+
+	EXPECT(revents == (POLLERR | POLLPRI), "poll says %#x", revents);
+	EXPECT(now_ns() - before < NSEC_PER_SEC, "but not at once");
+	return PSI_PASS;
+}
+
+static enum psi_result no_stall(void)
+{
+	int fd = open_trigger(MEMORY, "some 1 500000");
+	int revents;
+
+	EXPECT(fd >= 0, "no trigger: %d", fd);
+	revents = poll_event(fd, 3000);
+	EXPECT(!revents, "poll says %#x", revents);
+	return PSI_PASS;
+}
+
+/* Each: has an event come within @ms? */
+
+static bool by_poll(int fd, unsigned int ms)
+{
+	return poll_event(fd, ms) == POLLPRI;
+}
+
+static bool by_select(int fd, unsigned int ms)
+{
+	struct timeval left = {
+		.tv_sec = ms / 1000,
+		.tv_usec = ms % 1000 * 1000,
+	};
+	fd_set set;
+
+	FD_ZERO(&set);
+	FD_SET(fd, &set);
+	return select(fd + 1, NULL, NULL, &set, &left) == 1 &&
+	       FD_ISSET(fd, &set);
+}
+
+static int epoll_of(int fd, __u32 events)
+{
+	struct epoll_event event = { .events = events, .data.fd = fd };
+	int epoll = epoll_create1(0);
+
+	if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event))
+		ksft_exit_fail_perror("epoll_ctl");
+	return epoll;
+}
+
+static bool by_epoll(int epoll, unsigned int ms)
+{
+	struct epoll_event event = { 0 };
+
+	return epoll_wait(epoll, &event, 1, ms) == 1 &&
+	       event.events == EPOLLPRI;
+}
+
+static enum psi_result expect_events(int fd,
+				     bool (*wait)(int fd, unsigned int ms))
+{
+	__u64 before;
+	double ms;
+	int i;
+
+	EXPECT(wait(fd, 2000), "no first event");
+	for (i = 0; i < 4; i++) {
+		before = now_ns();
+		EXPECT(wait(fd, 700), "no event %d", i);
+		ms = (now_ns() - before) / 1e6;
+		EXPECT(ms > 400, "event %d after %.1f ms", i, ms);
+	}
+	return PSI_PASS;
+}
+
+static int contended_trigger(void)
+{
+	int fd;
+
+	contend(0);
+	fd = open_trigger(CPU, "some 100000 500000");
+	EXPECT(fd >= 0, "no trigger: %d", fd);
+	return fd;
+}
+
+static enum psi_result poll_it(void)
+{
+	return expect_events(contended_trigger(), by_poll);
+}
+
+static enum psi_result select_it(void)
+{
+	return expect_events(contended_trigger(), by_select);
+}
+
+static enum psi_result epoll_it(void)
+{
+	int fd = contended_trigger();
+
+	return expect_events(epoll_of(fd, EPOLLPRI), by_epoll);
+}
+
+static enum psi_result epoll_edges(void)
+{
+	int fd = contended_trigger();
+
+	return expect_events(epoll_of(fd, EPOLLPRI | EPOLLET), by_epoll);
+}
+
+static enum psi_result read_it_too(void)
+{
+	struct psi_sample a, b;
+	int fd = contended_trigger();
+	int i;
+
+	EXPECT(!psi_read_fd(fd, PSI_CPU, &a), "cannot read");
+	for (i = 0; i < 5; i++) {
+		EXPECT(by_poll(fd, 1000), "no event %d", i);
+		EXPECT(!psi_read_fd(fd, PSI_CPU, &b), "cannot read again");
+		EXPECT(b.some.total > a.some.total, "total does not grow");
+		a = b;
+	}
+	return PSI_PASS;
+}
+
+/* ---- D-8: who gets which event ---- */
+
+struct waiter {
+	int fd;
+	struct events *events;
+	__u64 end;
+};
+
+static void wait_for_events(void *arg)
+{
+	struct waiter *w = arg;
+
+	watch_events(&w->fd, 1, w->end, w->events);
+	for (;;)
+		pause();
+}
+
+static enum psi_result two_waiters(void)
+{
+	struct waiter a = { .end = now_ns() + 10 * NSEC_PER_SEC };
+	struct waiter b = a;
+	struct events own;
+	unsigned int sum;
+	int fd;
+
+	a.events = shared_alloc(sizeof(*a.events));
+	b.events = shared_alloc(sizeof(*b.events));
+	a.fd = contended_trigger();
+	b.fd = a.fd;
+	fd = open_trigger(CPU, "some 100000 500000");
+	EXPECT(fd >= 0, "no second trigger");
+	start_load(0, wait_for_events, &a);
+	start_load(0, wait_for_events, &b);
+	watch_events(&fd, 1, a.end, &own);
+	sleep_ms(100);
+
+	sum = a.events->count + b.events->count;
+	psi_note("alone %u events, two waiters %u and %u", own.count,
+		 a.events->count, b.events->count);
+	EXPECT(own.count >= 17, "too few events");
+	EXPECT(sum + 1 >= own.count, "events are lost");
+	EXPECT(sum <= own.count + 1, "events are seen twice");
+	return PSI_PASS;
+}
+
+/*
+ * 200 ms of every second: with what is interpolated of the window before, never
+ * 600 ms.
+ */
+static enum psi_result three_triggers(void)
+{
+	static const char * const texts[] = {
+		"some 100000 1000000", "some 100000 1000000",
+		"some 600000 1000000",
+	};
+	struct events events[3];
+	int fds[3];
+	int i;
+
+	contend_in_bursts(0, now_ns() + 100 * NSEC_PER_MSEC, 200, 1000);
+	for (i = 0; i < 3; i++) {
+		fds[i] = open_trigger(CPU, texts[i]);
+		EXPECT(fds[i] >= 0, "no trigger %d", i);
+	}
+	watch_events(fds, 3, now_ns() + 10 * NSEC_PER_SEC, events);
+	psi_note("%u, %u and %u events", events[0].count, events[1].count,
+		 events[2].count);
+	EXPECT(events[0].count >= 9 && events[0].count <= 10,
+	       "the first trigger");
+	EXPECT(events[1].count >= 9 && events[1].count <= 10,
+	       "the second trigger");
+	EXPECT(!events[2].count, "a threshold that is not reached");
+	return PSI_PASS;
+}
+
+/* ---- what was before ---- */
+
+static int new_trigger(bool privileged, const char *text)
+{
+	int fd = privileged ? open_pressure(CPU, O_RDWR) :
+			      open_unprivileged(CPU, O_RDWR);
+	int ret;
+
+	EXPECT(fd >= 0, "open: %d", fd);
+	ret = write_trigger(fd, text, strlen(text) + 1);
+	EXPECT(!ret, "%s: %d", text, ret);
+	return fd;
+}
+
+/* Stalls of 60 ms afterwards, so that there is something to look at. */
+static enum psi_result expect_no_event(int fd)
+{
+	struct events events;
+	__u64 start = now_ns();
+
+	contend_in_bursts(0, start + 100 * NSEC_PER_MSEC, 60, 2500);
+	count_events(fd, 9000, &events);
+	EXPECT(!events.count, "an event after %.0f ms",
+	       (events.at[0] - start) / 1e6);
+	return PSI_PASS;
+}
+
+static enum psi_result after_long_stall(bool privileged)
+{
+	contend(0);
+	sleep_ms(3000);
+	stop_all_loads();
+	sleep_ms(100);
+	return expect_no_event(new_trigger(privileged, "some 1900000 2000000"));
+}
+
+static enum psi_result after_long_stall_privileged(void)
+{
+	return after_long_stall(true);
+}
+
+static enum psi_result after_long_stall_unprivileged(void)
+{
+	return after_long_stall(false);
+}
+
+/*
+ * The stall goes on for another 60 ms, and so long is the next one. Because of
+ * another trigger the kernel looks at stalls already, but rarely.
+ */
+static enum psi_result amid_stall(void)
+{
+	__u64 start = now_ns() + 100 * NSEC_PER_MSEC;
+	int fd;
+
+	new_trigger(true, "some 10000000 10000000");
+	contend_in_bursts(0, start, 300, 60000);
+	watch_events(NULL, 0, start + 240 * NSEC_PER_MSEC, NULL);
+	fd = new_trigger(true, "some 150000 1000000");
+	EXPECT(now_ns() < start + 290 * NSEC_PER_MSEC, "too late");
+	return expect_no_event(fd);
+}
+
+/* ---- how many events ---- */
+
+#define STEADY_MS	24000
+
+static void read_every_ms(void *path)
+{
+	int fd = open(path, O_RDONLY);
+	__u64 next = now_ns();
+	char text[512];
+
+	while (pread(fd, text, sizeof(text), 0) > 0) {
+		next += NSEC_PER_MSEC;
+		sleep_until(next);
+	}
+}
+
+static enum psi_result steady(bool privileged, bool reader)
+{
+	struct events events;
+	double gap;
+	int fd;
+
+	contend(0);
+	if (reader)
+		start_load(0, read_every_ms, CPU);
+	sleep_ms(100);
+	fd = new_trigger(privileged, "some 1000000 2000000");
+	count_events(fd, STEADY_MS, &events);
+	gap = shortest_gap(&events);
+	psi_note("%u events, at least %.1f ms from one to the next",
+		 events.count, gap);
+	EXPECT(events.count >= 11 && events.count <= 13, "not 12 events");
+	EXPECT(gap >= 2000 - EARLY_MS, "more than one event in a window");
+	return PSI_PASS;
+}
+
+static enum psi_result steady_privileged(void)
+{
+	return steady(true, false);
+}
+
+static enum psi_result steady_unprivileged(void)
+{
+	return steady(false, false);
+}
+
+static enum psi_result steady_privileged_reader(void)
+{
+	return steady(true, true);
+}
+
+static enum psi_result steady_unprivileged_reader(void)
+{
+	return steady(false, true);
+}
+
+/* ---- D-4: short windows ---- */
+
+#define BURSTS		40
+#define BURST_MS	3
+/* No multiple of a tick, so that bursts begin anywhere within one. */
+#define PERIOD_MS	101
+
+/* Where the minimum is no knob, any window may be accepted. */
+static int short_window(unsigned int window_ms)
+{
+	char text[64];
+	int ret, fd;
+
+	ret = set_window_min(10000);
+	EXPECT(!ret || ret == -ENOENT, "the knob: %d", ret);
+	snprintf(text, sizeof(text), "some 2000 %u", window_ms * 1000);
+	fd = open_trigger(CPU, text);
+	EXPECT(fd >= 0, "\"%s\": %d", text, fd);
+	return fd;
+}
+
+static void watch_bursts(unsigned int window_ms, __u64 *start,
+			 struct events *events)
+{
+	int fd = short_window(window_ms);
+	double gap;
+
+	*start = now_ns() + 200 * NSEC_PER_MSEC;
+	contend_in_bursts(0, *start, BURST_MS, PERIOD_MS);
+	watch_events(&fd, 1, *start + BURSTS * PERIOD_MS * NSEC_PER_MSEC,
+		     events);
+	gap = shortest_gap(events);
+	psi_note("%u events of %d bursts, at least %.1f ms apart",
+		 events->count, BURSTS, gap);
+	EXPECT(gap >= window_ms - EARLY_MS, "more than one event in a window");
+}
+
+static enum psi_result every_burst(unsigned int window_ms)
+{
+	bool seen[BURSTS] = { false };
+	unsigned int i, count = 0;
+	struct events events;
+	__u64 start, at;
+
+	watch_bursts(window_ms, &start, &events);
+	for (i = 0; i < events.count; i++) {
+		if (events.at[i] < start)
+			continue;
+		at = (events.at[i] - start) / (PERIOD_MS * NSEC_PER_MSEC);
+		if (at < BURSTS && !seen[at]) {
+			seen[at] = true;
+			count++;
+		}
+	}
+	EXPECT(count >= BURSTS * 9 / 10, "%u bursts are seen", count);
+	return PSI_PASS;
+}
+
+/* One less, because the first and the last window may not be whole. */
+static enum psi_result every_window(unsigned int window_ms)
+{
+	unsigned int windows = BURSTS * PERIOD_MS / window_ms;
+	struct events events;
+	__u64 start;
+
+	watch_bursts(window_ms, &start, &events);
+	EXPECT(events.count + 1 >= windows * 9 / 10,
+	       "%u windows are seen of %u", events.count, windows);
+	return PSI_PASS;
+}
+
+static enum psi_result window_10ms(void)
+{
+	return every_burst(10);
+}
+
+static enum psi_result window_20ms(void)
+{
+	return every_burst(20);
+}
+
+static enum psi_result window_50ms(void)
+{
+	return every_burst(50);
+}
+
+static enum psi_result window_100ms(void)
+{
+	return every_burst(100);
+}
+
+static enum psi_result window_200ms(void)
+{
+	return every_window(200);
+}
+
+static enum psi_result window_500ms(void)
+{
+	return every_window(500);
+}
+
+/* ---- the minimum ---- */
+
+static void expect_shortest(long us)
+{
+	char text[64];
+	int fd;
+
+	EXPECT(!set_window_min(us), "%ld us is refused", us);
+	EXPECT(window_min_us() == us, "it is %ld, not %ld us", window_min_us(),
+	       us);
+	snprintf(text, sizeof(text), "some 1 %ld", us);
+	fd = open_trigger(CPU, text);
+	EXPECT(fd >= 0, "at the minimum: %d", fd);
+	snprintf(text, sizeof(text), "some 1 %ld", us - 1);
+	fd = open_trigger(CPU, text);
+	EXPECT(fd == -EINVAL, "below the minimum: %d", fd);
+}
+
+static enum psi_result window_min(void)
+{
+	static const long wrong[] = { 9999, 500001, 0, -1, 1L << 32 };
+	size_t i;
+	int ret;
+
+	REQUIRE(window_min_us() >= 0, "the minimum is no knob");
+	EXPECT(window_min_us() == 500000, "it is %ld us", window_min_us());
+	expect_shortest(10000);
+	expect_shortest(123456);
+	for (i = 0; i < ARRAY_SIZE(wrong); i++) {
+		ret = set_window_min(wrong[i]);
+		EXPECT(ret == -EINVAL, "%ld: %d", wrong[i], ret);
+		EXPECT(window_min_us() == 123456, "%ld has an effect",
+		       wrong[i]);
+	}
+	expect_shortest(500000);
+	return PSI_PASS;
+}
+
+/* ---- when events come ---- */
+
+/*
+ * Two bursts, 500 ms from one to the next, then nothing for long. The first
+ * event comes within the first one, or soon after. The second one may be late by
+ * the time from one look to the next.
+ */
+static enum psi_result held_back(void)
+{
+	__u64 start = now_ns() + 200 * NSEC_PER_MSEC;
+	int fd = new_trigger(true, "some 50000 1000000");
+	struct events events;
+	double first, gap;
+
+	contend_in_bursts(0, start, 100, 500);
+	watch_events(&fd, 1, start + 650 * NSEC_PER_MSEC, &events);
+	EXPECT(events.count == 1, "%u events of the first burst", events.count);
+	stop_all_loads();
+	first = events.at[0] / 1e6;
+	count_events(fd, 3000, &events);
+	EXPECT(events.count == 1, "%u events of the second burst",
+	       events.count);
+	gap = events.at[0] / 1e6 - first;
+	psi_note("%.1f ms from one to the next", gap);
+	EXPECT(gap >= 1000 - EARLY_MS, "too early");
+	EXPECT(gap <= 1000 + 100 + LATE_MS, "too late");
+	return PSI_PASS;
+}
+
+/* ---- what it costs to wait ---- */
+
+static unsigned long switches_during(unsigned int ms)
+{
+	struct pollers before, after;
+
+	before = find_pollers();
+	sleep_ms(ms);
+	after = find_pollers();
+	psi_note("%u threads, %lu switches", after.count,
+		 after.switches - before.switches);
+	REQUIRE(before.count, "no thread that looks at triggers");
+	EXPECT(before.count == 1 && after.count == 1, "more than one thread");
+	return after.switches - before.switches;
+}
+
+static enum psi_result idle(void)
+{
+	unsigned long switches;
+
+	EXPECT(open_trigger(MEMORY, "some 1000 500000") >= 0, "no trigger");
+	EXPECT(open_trigger(MEMORY, "full 1000 1000000") >= 0, "no trigger");
+	sleep_ms(3000);
+	switches = switches_during(5000);
+	EXPECT(!switches, "it has run");
+	return PSI_PASS;
+}
+
+/* It does look often enough when there is something to see. */
+static enum psi_result not_idle(void)
+{
+	unsigned long switches;
+
+	contended_trigger();
+	sleep_ms(1000);
+	switches = switches_during(5000);
+	/* Up to a tick late each time; and one that an event has waited for. */
+	EXPECT(switches >= 80 && switches <= 120, "not 10 looks per window");
+	return PSI_PASS;
+}
+
+/*
+ * Whatever else runs for a moment makes it wait, or waits itself: that is a
+ * stall, and is worth a window of looks. But a look itself is none. Where looks
+ * never stop they are one per tick at least, 2500 and more; a short window lets
+ * other tasks run 9 times a second.
+ */
+static enum psi_result busy_alone(void)
+{
+	unsigned long switches;
+
+	start_load(online_cpus() - 1, spin, NULL);
+	short_window(20);
+	sleep_ms(3000);
+	switches = switches_during(10000);
+	EXPECT(switches < 1000, "it has hardly ever stopped");
+	return PSI_PASS;
+}
+
+static enum psi_result closed(void)
+{
+	struct pollers before, after;
+	int fd = contended_trigger();
+
+	sleep_ms(1000);
+	close(fd);
+	sleep_ms(1000);
+	before = find_pollers();
+	sleep_ms(3000);
+	after = find_pollers();
+	psi_note("%u threads, %lu switches", after.count,
+		 after.switches - before.switches);
+	EXPECT(after.count <= 1, "more than one thread");
+	EXPECT(after.switches == before.switches, "it still looks");
+	return PSI_PASS;
+}
+
+/* ---- many triggers ---- */
+
+#define MANY		2000
+
+static int open_many(int *fds)
+{
+	struct rlimit limit = { 2 * MANY, 2 * MANY };
+	int epoll = epoll_create1(0);
+	struct epoll_event event = { .events = EPOLLPRI };
+	int i;
+
+	EXPECT(!setrlimit(RLIMIT_NOFILE, &limit), "cannot raise the limit");
+	for (i = 0; i < MANY; i++) {
+		fds[i] = open_trigger(CPU, "some 100000 500000");
+		EXPECT(fds[i] >= 0, "trigger %d: %d", i, fds[i]);
+		event.data.u32 = i;
+		EXPECT(!epoll_ctl(epoll, EPOLL_CTL_ADD, fds[i], &event),
+		       "epoll_ctl %d", i);
+	}
+	return epoll;
+}
+
+/* How many of them have had an event before @end. */
+static int wait_for_many(int epoll, __u64 end)
+{
+	static bool seen[MANY];
+	struct epoll_event events[64];
+	int i, n, count = 0;
+
+	memset(seen, 0, sizeof(seen));
+	while (count < MANY && now_ns() < end) {
+		n = epoll_wait(epoll, events, ARRAY_SIZE(events), 100);
+		for (i = 0; i < n; i++) {
+			count += !seen[events[i].data.u32];
+			seen[events[i].data.u32] = true;
+		}
+	}
+	return count;
+}
+
+static void expect_pollers(unsigned int count)
+{
+	struct pollers pollers = find_pollers();
+
+	EXPECT(pollers.count == count, "%u threads look at triggers, not %u",
+	       pollers.count, count);
+}
+
+static enum psi_result many(void)
+{
+	static int fds[MANY];
+	int i, fd, epoll, count;
+	struct pollers one;
+
+	fd = contended_trigger();
+	one = find_pollers();
+	EXPECT(one.count <= 1, "%u threads for one trigger", one.count);
+	close(fd);
+
+	epoll = open_many(fds);
+	count = wait_for_many(epoll, now_ns() + 5 * NSEC_PER_SEC);
+	EXPECT(count == MANY, "%d of %d have had an event", count, MANY);
+	count = wait_for_many(epoll, now_ns() + 5 * NSEC_PER_SEC);
+	EXPECT(count == MANY, "%d of %d have had another", count, MANY);
+	expect_pollers(one.count);
+
+	for (i = 0; i < MANY; i++)
+		close(fds[i]);
+	fd = open_trigger(CPU, "some 100000 500000");
+	EXPECT(fd >= 0, "no trigger afterwards: %d", fd);
+	EXPECT(by_poll(fd, 2000), "no event afterwards");
+	expect_pollers(one.count);
+	return PSI_PASS;
+}
+
+static const struct psi_case cases[] = {
+	{ "R-12 malformed texts are EINVAL and change nothing", malformed },
+	{ "R-12 nothing may follow the window", garbage_after_the_window },
+	{ "R-12 numbers that are too large are not cut", overflow },
+	{ "R-12 texts with a newline, a NUL, both, padding", well_formed },
+	{ "R-12 texts that nothing ends", unterminated },
+	{ "R-12 a text that is not there is EFAULT", not_readable },
+	{ "R-12 a second write is EBUSY", second_write },
+	{ "R-12 written to what is open for writing", open_modes },
+	{ "R-12 every file takes some and full", every_file },
+	{ "R-12 irq takes full, if it has a clock", irq_file },
+	{ "R-12 cpu full of the system is accepted and never fires", cpu_full },
+	{ "R-12 nobody may use windows of a multiple of 2 s", nobody },
+	{ "R-12 what nobody has opened is not privileged",
+	  opened_unprivileged },
+	{ "R-12 what root has opened is privileged", opened_privileged },
+	{ "R-12 the minimum of windows is a knob", window_min },
+	{ "D-4 R-12 a window below 500 ms is refused", below_minimum },
+	{ "R-12 poll without a trigger is an error, at once", no_trigger },
+	{ "R-12 no stall, no event", no_stall },
+	{ "R-12 events by poll", poll_it },
+	{ "R-12 events by select", select_it },
+	{ "R-12 events by epoll", epoll_it },
+	{ "R-12 events by edge-triggered epoll", epoll_edges },
+	{ "R-12 events of a file that is read as well", read_it_too },
+	{ "R-12 of two waiters one gets each event", two_waiters },
+	{ "R-12 triggers do not share their events", three_triggers },
+	{ "R-12 a trigger goes when its file is closed", closed },
+	{ "R-18 a new trigger ignores 3 s of stall before it",
+	  after_long_stall_privileged },
+	{ "D-3 R-18 an unprivileged one does, too",
+	  after_long_stall_unprivileged },
+	{ "D-3 R-18 a trigger made amid a stall counts the rest of it",
+	  amid_stall },
+	{ "R-13 100 % contention is an event per window", steady_privileged },
+	{ "R-13 the same with a reader every ms", steady_privileged_reader },
+	{ "R-13 unprivileged, the same on one CPU", steady_unprivileged, 0, 1 },
+	{ "D-2 R-13 unprivileged, the same on four CPUs",
+	  steady_unprivileged, 4 },
+	{ "D-2 R-13 unprivileged, the same with a reader every ms",
+	  steady_unprivileged_reader },
+	{ "D-4 R-13 short bursts, a window of 10 ms", window_10ms },
+	{ "D-4 R-13 short bursts, a window of 20 ms", window_20ms },
+	{ "D-4 R-13 short bursts, a window of 50 ms", window_50ms },
+	{ "D-4 R-13 short bursts, a window of 100 ms", window_100ms },
+	{ "D-4 R-13 short bursts, a window of 200 ms", window_200ms },
+	{ "D-4 R-13 short bursts, a window of 500 ms", window_500ms },
+	{ "R-13 an event is held back, not lost", held_back },
+	{ "R-13 nothing looks at triggers without a stall", idle },
+	{ "R-13 ten looks per window during a stall", not_idle },
+	{ "R-13 a busy task alone is nothing to look at", busy_alone },
+	{ "R-13 2000 triggers fire, and go", many },
+};
+
+int main(int argc, char **argv)
+{
+	return psi_main(argc, argv, cases, ARRAY_SIZE(cases));
+}

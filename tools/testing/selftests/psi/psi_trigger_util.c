@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the tests of triggers share. See psi_trigger_util.h.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+
+#include "psi_trigger_util.h"
+
+#define WINDOW_MIN	"/proc/sys/kernel/psi_window_min_us"
+#define MB		(1024UL * 1024)
+
+/* ---- making triggers ---- */
+
+static long usual_window_min = -1;
+
+static void undo(void)
+{
+	close_range(3, ~0U, 0);
+	if (usual_window_min >= 0)
+		write_text(WINDOW_MIN, "%ld", usual_window_min);
+	usual_window_min = -1;
+}
+
+int open_pressure(const char *path, int flags)
+{
+	int fd = open(path, flags);
+
+	undo_later(undo);
+	return fd < 0 ? -errno : fd;
+}
+
+/* Takes CAP_SYS_RESOURCE out of what is effective, or puts it back there. */
+static void set_privilege(bool on)
+{
+	struct __user_cap_header_struct head = {
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+	struct __user_cap_data_struct data[2];
+
+	if (syscall(SYS_capget, &head, data))
+		ksft_exit_fail_perror("capget");
+	if (on)
+		data[0].effective |= 1U << CAP_SYS_RESOURCE;
+	else
+		data[0].effective &= ~(1U << CAP_SYS_RESOURCE);
+	if (syscall(SYS_capset, &head, data))
+		ksft_exit_fail_perror("capset");
+}
+
+int open_unprivileged(const char *path, int flags)
+{
+	int fd;
+
+	set_privilege(false);
+	fd = open_pressure(path, flags);
+	set_privilege(true);
+	return fd;
+}
+
+int write_trigger(int fd, const void *text, size_t length)
+{
+	ssize_t n = write(fd, text, length);
+
+	if (n < 0)
+		return -errno;
+	return (size_t)n == length ? 0 : -EIO;
+}
+
+int open_trigger(const char *path, const char *text)
+{
+	int fd = open_pressure(path, O_RDWR | O_CLOEXEC);
+	int ret;
+
+	if (fd < 0)
+		return fd;
+	ret = write_trigger(fd, text, strlen(text) + 1);
+	if (!ret)
+		return fd;
+	close(fd);
+	return ret;
+}
+
+long window_min_us(void)
+{
+	char text[32];
+
+	if (read_text(WINDOW_MIN, text, sizeof(text)) <= 0)
+		return -1;
+	return atol(text);
+}
+
+int set_window_min(long us)
+{
+	if (usual_window_min < 0)
+		usual_window_min = window_min_us();
+	undo_later(undo);
+	return write_text(WINDOW_MIN, "%ld", us);
+}
+
+/* ---- waiting for events ---- */
+
+int poll_event(int fd, unsigned int ms)
+{
+	struct pollfd p = { .fd = fd, .events = POLLPRI };
+
+	return poll(&p, 1, ms) > 0 ? p.revents : 0;
+}
+
+/* Ahead of all that is ordinary; children are not. */
+static void be_urgent(bool on)
+{
+	struct sched_param param = { .sched_priority = on ? 10 : 0 };
+	int policy = on ? SCHED_FIFO : SCHED_OTHER;
+
+	sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &param);
+}
+
+static void note_event(struct events *events, __u64 now)
+{
+	if (events->count == MAX_EVENTS)
+		ksft_exit_fail_msg("more than %d events\n", MAX_EVENTS);
+	events->at[events->count++] = now;
+}
+
+/* Until an event or @end. */
+static int poll_until(struct pollfd *polls, unsigned int nr, __u64 end)
+{
+	__u64 now = now_ns();
+	struct timespec left;
+
+	if (now >= end)
+		return 0;
+	left.tv_sec = (end - now) / NSEC_PER_SEC;
+	left.tv_nsec = (end - now) % NSEC_PER_SEC;
+	return ppoll(polls, nr, &left, NULL);
+}
+
+void watch_events(const int *fds, unsigned int nr, __u64 end,
+		  struct events *events)
+{
+	struct pollfd polls[8];
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		polls[i] = (struct pollfd){ .fd = fds[i], .events = POLLPRI };
+		events[i].count = 0;
+	}
+	be_urgent(true);
+	while (poll_until(polls, nr, end) > 0)
+		for (i = 0; i < nr; i++)
+			if (polls[i].revents & POLLPRI)
+				note_event(&events[i], now_ns());
+	be_urgent(false);
+}
+
+void count_events(int fd, unsigned int ms, struct events *events)
+{
+	watch_events(&fd, 1, now_ns() + ms * NSEC_PER_MSEC, events);
+}
+
+double shortest_gap(const struct events *events)
+{
+	double gap, shortest = 1e9;
+	unsigned int i;
+
+	for (i = 1; i < events->count; i++) {
+		gap = (events->at[i] - events->at[i - 1]) / 1e6;
+		if (gap < shortest)
+			shortest = gap;
+	}
+	return shortest;
+}
+
+/* ---- load ---- */
+
+void contend(int cpu)
+{
+	start_load(cpu, spin, NULL);
+	start_load(cpu, spin, NULL);
+}
+
+struct bursts {
+	__u64 start;
+	unsigned int ms, period_ms;
+};
+
+/*
+ * The end of a burst is a moment, not an amount of CPU time. So two of these
+ * contend until then, however the scheduler lets them take turns.
+ */
+static void burst(void *arg)
+{
+	const struct bursts *b = arg;
+	__u64 next = b->start;
+
+	for (;;) {
+		sleep_until(next);
+		while (now_ns() < next + b->ms * NSEC_PER_MSEC)
+			;
+		next += b->period_ms * NSEC_PER_MSEC;
+	}
+}
+
+void contend_in_bursts(int cpu, __u64 start, unsigned int ms,
+		       unsigned int period_ms)
+{
+	struct bursts b = { start, ms, period_ms };
+
+	start_load(cpu, burst, &b);
+	start_load(cpu, burst, &b);
+}
+
+const char *start_thrashing(void)
+{
+	struct memory_user user = { .size = 24 * MB };
+	int ms;
+
+	user.cgroup = memory_cgroup();
+	if (!user.cgroup || zram_swap(64) ||
+	    set_cgroup(user.cgroup, "memory.max", "8M"))
+		return NULL;
+	user.ready = shared_alloc(sizeof(*user.ready));
+	start_load(online_cpus() - 1, use_memory, &user);
+	for (ms = 0; !*user.ready && ms < 10000; ms++)
+		sleep_ms(1);
+	return *user.ready ? user.cgroup : NULL;
+}
+
+/* ---- the kernel's side ---- */
+
+static bool is_poller(const char *pid)
+{
+	char path[300], name[32];
+
+	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
+	if (read_text(path, name, sizeof(name)) <= 0)
+		return false;
+	return !strcmp(name, "psi_poll\n") || !strcmp(name, "psimon\n");
+}
+
+static unsigned long voluntary_switches(const char *pid)
+{
+	static const char key[] = "\nvoluntary_ctxt_switches:";
+	char path[300], text[4096];
+	const char *at;
+
+	snprintf(path, sizeof(path), "/proc/%s/status", pid);
+	if (read_text(path, text, sizeof(text)) <= 0)
+		return 0;
+	at = strstr(text, key);
+	return at ? strtoul(at + strlen(key), NULL, 10) : 0;
+}
+
+struct pollers find_pollers(void)
+{
+	struct pollers pollers = { 0 };
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+
+	if (!proc)
+		ksft_exit_fail_perror("/proc");
+	while ((entry = readdir(proc))) {
+		if (atoi(entry->d_name) <= 0 || !is_poller(entry->d_name))
+			continue;
+		pollers.count++;
+		pollers.switches += voluntary_switches(entry->d_name);
+	}
+	closedir(proc);
+	return pollers;
+}

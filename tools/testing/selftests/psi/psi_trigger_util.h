@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the tests of triggers share. Pressure files are given by their paths, so
+ * that those of cgroups can be tested as well.
+ */
+#ifndef PSI_TRIGGER_UTIL_H
+#define PSI_TRIGGER_UTIL_H
+
+#include "psi_util.h"
+
+/* ---- making triggers ---- */
+
+/*
+ * Opens a pressure file; a descriptor or -errno. When the case ends, all
+ * descriptors from 3 on are closed.
+ */
+int open_pressure(const char *path, int flags);
+/* The same without CAP_SYS_RESOURCE; the caller has it again afterwards. */
+int open_unprivileged(const char *path, int flags);
+
+/* 0 or -errno. */
+int write_trigger(int fd, const void *text, size_t length);
+
+/* Opens and writes @text with the NUL that ends it; a descriptor or -errno. */
+int open_trigger(const char *path, const char *text);
+
+/*
+ * The shortest window that is accepted; less than 0 if that is not a knob. It
+ * is put back when the case ends.
+ */
+long window_min_us(void);
+int set_window_min(long us);
+
+/* ---- waiting for events ---- */
+
+/* What poll() says: POLLPRI, maybe with POLLERR, or 0 after @ms. */
+int poll_event(int fd, unsigned int ms);
+
+#define MAX_EVENTS	512
+
+struct events {
+	unsigned int count;
+	__u64 at[MAX_EVENTS];		/* now_ns() */
+};
+
+/*
+ * Watches @nr files until @end. Whatever else is busy, an event is seen when it
+ * comes.
+ */
+void watch_events(const int *fds, unsigned int nr, __u64 end,
+		  struct events *events);
+void count_events(int fd, unsigned int ms, struct events *events);
+
+/* The time between those two events that are closest, in ms. */
+double shortest_gap(const struct events *events);
+
+/* ---- load ---- */
+
+/* The CPU always has somebody waiting. */
+void contend(int cpu);
+
+/* From @start on, somebody waits for the first @ms of every @period_ms. */
+void contend_in_bursts(int cpu, __u64 start, unsigned int ms,
+		       unsigned int period_ms);
+
+/*
+ * A process that uses three times the memory that its cgroup may have. The
+ * cgroup, or NULL if something for it is missing.
+ */
+const char *start_thrashing(void);
+
+/* ---- the kernel's side ---- */
+
+/* Threads that look at triggers: psi_poll, or psimon of older kernels. */
+struct pollers {
+	unsigned int count;
+	unsigned long switches;		/* how often they went to sleep */
+};
+
+struct pollers find_pollers(void);
+
+#endif /* PSI_TRIGGER_UTIL_H */
