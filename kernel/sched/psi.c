@@ -358,15 +358,17 @@ void __psi_irq_time(struct rq *rq, u64 delta_ns)
 	u64 *told = per_cpu_ptr(&psi_irq_ns, cpu_of(rq));
 	u32 before = psi_units(*told);
 	struct task_struct *curr;
+	u32 units;
 	bool tell;
 
 	*told += delta_ns;
+	units = psi_units(*told) - before;
 	curr = rcu_dereference_protected(rq->curr, lockdep_is_held(__rq_lockp(rq)));
-	if (!(curr->psi.counted & PSI_ONCPU))
+	if (!units || !(curr->psi.counted & PSI_ONCPU))
 		return;
 
 	nodes_write_begin(rq);
-	tell = psi_node_irq(curr->psi.node, psi_units(*told) - before);
+	tell = psi_node_irq(curr->psi.node, units);
 	nodes_write_end(rq);
 
 	if (unlikely(tell))
@@ -448,10 +450,13 @@ static void recount(struct rq *rq, struct task_struct *p)
  * @p:     the task
  * @group: the group, which lives as long as @p is in it
  *
- * Context: any without p->pi_lock.
+ * Context: any without p->pi_lock; nobody else moves the task.
  */
 void psi_move_task(struct task_struct *p, struct psi_group *group)
 {
+	if (p->psi.group == group)
+		return;
+
 	CLASS(task_rq_lock, lock)(p);
 
 	p->psi.group = group;
@@ -535,23 +540,25 @@ void psi_cpu_times(const struct psi_node *node, int cpu, u32 times[])
 }
 
 /**
- * psi_cpu_rests - stop to look at a node, unless there is something to fold
- * @node: the node
+ * psi_cpu_rests - take a CPU out of @active, unless there is something to fold
+ * @node: the group's node
  * @cpu:  the CPU it belongs to
  *
+ * The node then tells of its next activity, see tell_from().
+ *
  * Context: psi_group::lock held, interrupts on.
- * Return: true if the node will tell of its next activity, see tell_from().
  */
-bool psi_cpu_rests(struct psi_node *node, int cpu)
+void psi_cpu_rests(struct psi_node *node, int cpu)
 {
 	guard(rq_lock_irq)(cpu_rq(cpu));
 
 	if (node->states ||
-	    node->times[PSI_NONIDLE] != node->folded[PSI_NONIDLE])
-		return false;
+	    psi_elapsed(node->folded[PSI_NONIDLE], node->times[PSI_NONIDLE]))
+		return;
 
+	/* Together: from here on, the node's next activity sets it again. */
+	cpumask_clear_cpu(cpu, node->group->active);
 	node->tell |= BIT(PSI_NONIDLE);
-	return true;
 }
 
 /**

@@ -27,9 +27,11 @@
  */
 #include <linux/cleanup.h>
 #include <linux/cpumask.h>
+#include <linux/hrtimer.h>
 #include <linux/init.h>
 #include <linux/jump_label.h>
 #include <linux/kthread.h>
+#include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
@@ -38,8 +40,6 @@
 #include <linux/sched/loadavg.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
-#include <linux/timer.h>
-#include <linux/wait.h>
 
 #include "psi_avgs.h"
 #include "psi_hooks.h"
@@ -324,10 +324,10 @@ u64 psi_system_some_us(enum psi_resource res)
  * node tells (psi_node::tell) when it leaves idleness; the thread, and nobody
  * else, takes back what was idle for a whole period:
  *
- *	CPU	under its rq lock, so that the next change of the node tells
+ *	CPU	under its rq lock, together with telling the node to tell
  *	group	see unqueue()
- *	timer	only armed while there is a group in the list. Whoever puts one
- *		into an empty psi_fold_fresh arms it.
+ *	timer	runs only while there is a group in the list. Whoever puts one
+ *		into an empty psi_fold_fresh starts it, unless it is queued.
  *
  * The thread is exempt from accounting: neither its wakeup nor its sleep is a
  * change, and a system in which nothing else happens stays without a timer.
@@ -336,33 +336,35 @@ static LLIST_HEAD(psi_fold_fresh);
 static LIST_HEAD(psi_fold_list);	/* under psi_fold_lock */
 static DEFINE_MUTEX(psi_fold_lock);	/* the list, and that groups live */
 
-/* When the next fold is due, or was while the timer rests, jiffies. */
-static unsigned long psi_fold_due;
+/* When the next fold is due, or was while the timer rests; CLOCK_MONOTONIC. */
+static ktime_t psi_fold_due;
 
+/*
+ * A hard one, because otherwise ksoftirqd may have to run for it, which would be
+ * activity.
+ */
+static struct hrtimer psi_fold_timer;
+static struct task_struct *psi_fold_task;
 static bool psi_fold_fired;
-static DECLARE_WAIT_QUEUE_HEAD(psi_fold_wait);
 
-static void psi_fold_timer_fn(struct timer_list *unused)
+static enum hrtimer_restart psi_fold_timer_fn(struct hrtimer *unused)
 {
 	WRITE_ONCE(psi_fold_fired, true);
-	wake_up(&psi_fold_wait);
+	wake_up_process(psi_fold_task);
+	return HRTIMER_NORESTART;
 }
 
-static DEFINE_TIMER(psi_fold_timer, psi_fold_timer_fn);
-
-/* Any context, in particular with rq locks held. */
-static void arm_timer(void)
+/*
+ * When averages are due if the time since has gone by without activity: at the
+ * next end of a period, not a whole period from now, which would make the first
+ * sample longer than the others.
+ */
+static ktime_t next_due(void)
 {
-	unsigned long due = READ_ONCE(psi_fold_due), now = jiffies;
+	s64 late = ktime_sub(ktime_get(), READ_ONCE(psi_fold_due));
+	u64 periods = late < 0 ? 0 : div64_u64(late, PSI_PERIOD_NS) + 1;
 
-	/*
-	 * If the time has gone by without activity, averages are due at the next
-	 * end of a period: not a whole period from now, which would make the
-	 * first sample longer than the others.
-	 */
-	if (due - now > PSI_PERIOD_JIFFIES + 1)
-		due += ((now - due) / PSI_PERIOD_JIFFIES + 1) * PSI_PERIOD_JIFFIES;
-	mod_timer(&psi_fold_timer, due);
+	return ktime_add_ns(READ_ONCE(psi_fold_due), periods * PSI_PERIOD_NS);
 }
 
 /**
@@ -378,8 +380,15 @@ void psi_group_activate(struct psi_group *group, int cpu)
 	smp_mb__after_atomic();
 	if (atomic_read(&group->queued) || atomic_xchg(&group->queued, 1))
 		return;
-	if (llist_add(&group->fresh, &psi_fold_fresh))
-		arm_timer();
+	if (!llist_add(&group->fresh, &psi_fold_fresh))
+		return;
+
+	/*
+	 * If the timer is queued, or has fired, the thread will look. Before
+	 * there is a thread there is no need: the first thing it does is a fold.
+	 */
+	if (smp_load_acquire(&psi_fold_task) && !hrtimer_is_queued(&psi_fold_timer))
+		hrtimer_start(&psi_fold_timer, next_due(), HRTIMER_MODE_ABS_HARD);
 }
 
 /* Under psi_fold_lock. */
@@ -401,8 +410,8 @@ static void rest_cpus(struct psi_group *group)
 
 	for_each_cpu(cpu, group->active) {
 		node = per_cpu_ptr(group->nodes, cpu);
-		if (!READ_ONCE(node->states) && psi_cpu_rests(node, cpu))
-			cpumask_clear_cpu(cpu, group->active);
+		if (!READ_ONCE(node->states))
+			psi_cpu_rests(node, cpu);
 	}
 }
 
@@ -438,26 +447,27 @@ static void fold_listed(void)
 	}
 }
 
-/* The system's averages set the pace. Return: jiffies until they are due. */
-static unsigned long fold_system(void)
+/* The system's averages set the pace. Return: ns until they are due. */
+static u64 fold_system(void)
 {
 	u64 now;
 
 	guard(spinlock)(&psi_system.lock);
 
+	/* A little more, for clocks that do not run alike. */
 	now = group_fold(&psi_system);
-	return nsecs_to_jiffies(psi_system.due - now) + 1;
+	return psi_system.due - now + NSEC_PER_MSEC;
 }
 
 static void fold_all(void)
 {
 	guard(mutex)(&psi_fold_lock);
 
-	WRITE_ONCE(psi_fold_due, jiffies + fold_system());
+	WRITE_ONCE(psi_fold_due, ktime_add_ns(ktime_get(), fold_system()));
 	take_fresh();
 	fold_listed();
 	if (!list_empty(&psi_fold_list))
-		arm_timer();
+		hrtimer_start(&psi_fold_timer, psi_fold_due, HRTIMER_MODE_ABS_HARD);
 }
 
 static int psi_fold_thread(void *unused)
@@ -467,17 +477,31 @@ static int psi_fold_thread(void *unused)
 	for (;;) {
 		WRITE_ONCE(psi_fold_fired, false);
 		fold_all();
-		wait_event_idle(psi_fold_wait, READ_ONCE(psi_fold_fired));
+
+		set_current_state(TASK_IDLE);
+		if (!READ_ONCE(psi_fold_fired))
+			schedule();
+		__set_current_state(TASK_RUNNING);
 	}
 	return 0;
 }
 
 static int __init psi_fold_init(void)
 {
+	struct task_struct *task;
+
 	if (!static_branch_unlikely(&psi_enabled))
 		return 0;
 
-	return PTR_ERR_OR_ZERO(kthread_run(psi_fold_thread, NULL, "psi_fold"));
+	task = kthread_create(psi_fold_thread, NULL, "psi_fold");
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+
+	hrtimer_init(&psi_fold_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
+	psi_fold_timer.function = psi_fold_timer_fn;
+	smp_store_release(&psi_fold_task, task);
+	wake_up_process(task);
+	return 0;
 }
 subsys_initcall(psi_fold_init);
 
@@ -510,6 +534,8 @@ struct psi_group *psi_group_alloc(struct psi_group *parent)
 		node = per_cpu_ptr(nodes, cpu);
 		psi_node_init(node, parent->target ?
 			      per_cpu_ptr(parent->target->nodes, cpu) : NULL);
+		/* What is between here and there may be switched on later. */
+		node->level = min(per_cpu_ptr(parent->nodes, cpu)->level + 1, U8_MAX);
 		node->group = group;
 	}
 	return group;

@@ -6,6 +6,7 @@
 #define _KERNEL_SCHED_PSI_AVGS_H
 
 #include <linux/atomic.h>
+#include <linux/cache.h>
 #include <linux/cpumask_types.h>
 #include <linux/jiffies.h>
 #include <linux/list.h>
@@ -73,7 +74,8 @@ struct psi_group {
 	struct llist_node	fresh;
 	struct list_head	to_fold;
 
-	spinlock_t		lock;	/* down to stall, and the nodes' @folded */
+	/* Above, what a wakeup reads; here, what folds and readers write. */
+	spinlock_t		lock ____cacheline_aligned_in_smp;
 	u64			averaged;
 	u64			due;
 	u64			polled;
@@ -122,7 +124,7 @@ u64 psi_group_total(struct psi_group *group, enum psi_state stall, u64 now);
  */
 static inline bool psi_group_is_on(const struct psi_group *group)
 {
-	return group->target == group;
+	return READ_ONCE(group->target) == group;
 }
 
 /* the text of a pressure file, psi_show.c */
@@ -131,7 +133,7 @@ int psi_show(struct seq_file *m, struct psi_group *group, enum psi_resource res)
 
 /* what psi.c does for the others, as it knows the clocks and the runqueues */
 void psi_cpu_times(const struct psi_node *node, int cpu, u32 times[]);
-bool psi_cpu_rests(struct psi_node *node, int cpu);
+void psi_cpu_rests(struct psi_node *node, int cpu);
 bool psi_cpu_is_in(const struct psi_node *node, int cpu, enum psi_state state);
 void psi_cpu_tell(struct psi_node *node, int cpu, enum psi_state state, bool tell);
 void psi_observe(void);

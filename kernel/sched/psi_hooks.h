@@ -4,7 +4,7 @@
  *
  * All but psi_fork(), psi_idle_task(), psi_task_dead() and psi_wake_migrate() are
  * called with the rq lock held.
- * With psi=0 each of them is one branch that is patched out.
+ * With psi=0 each of those that are called often is one branch that is patched out.
  */
 #ifndef _KERNEL_SCHED_PSI_HOOKS_H
 #define _KERNEL_SCHED_PSI_HOOKS_H

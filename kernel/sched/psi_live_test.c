@@ -244,6 +244,12 @@ static void wait_for_io(void)
 	io_schedule_timeout(1);
 }
 
+static int random_cpu(void)
+{
+	guard(preempt)();
+	return cpumask_any_distribute(cpu_online_mask);
+}
+
 /* One thread's life: a bit of everything that PSI is told of. */
 static int churn_thread(void *arg)
 {
@@ -268,9 +274,8 @@ static int churn_thread(void *arg)
 			stall(churn, wait_for_io);
 			break;
 		case 6:
-			set_cpus_allowed_ptr(current,
-					     get_random_u32_below(4) ? cpu_possible_mask :
-					     cpumask_of(cpumask_any_distribute(cpu_online_mask)));
+			set_cpus_allowed_ptr(current, get_random_u32_below(4) ?
+					     cpu_possible_mask : cpumask_of(random_cpu()));
 			break;
 		default:
 			doze();

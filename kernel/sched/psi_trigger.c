@@ -34,8 +34,9 @@
  *			may then still be in psi_begun; psi_trigger_forget().
  *
  * Locking: psi_poll_lock for everything that the thread looks at: the queue, the
- * groups' lists of triggers, windows. Order: psi_poll_lock, psi_group::lock, rq
- * lock; psi_poll_lock, wait queue. A pointer to a trigger in its listener is set
+ * groups' lists of triggers, windows. psi_tell_lock (may sleep) for what nodes tell
+ * of. Order: psi_poll_lock, psi_group::lock, rq lock; psi_poll_lock, wait queue;
+ * psi_tell_lock, rq lock. A pointer to a trigger in its listener is set
  * once, by cmpxchg; files are not closed while they are written to or polled.
  */
 #include <linux/atomic.h>
@@ -52,14 +53,13 @@
 #include <linux/kstrtox.h>
 #include <linux/kthread.h>
 #include <linux/llist.h>
-#include <linux/math64.h>
+#include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/sched/clock.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
-#include <linux/string_helpers.h>
 #include <linux/sysctl.h>
 #include <linux/timekeeping.h>
 #include <linux/timerqueue.h>
@@ -105,6 +105,9 @@ static DEFINE_SPINLOCK(psi_poll_lock);	/* triggers, but for their @event */
 static struct timerqueue_head psi_poll_queue = {
 	.rb_root = RB_ROOT_CACHED,
 };
+
+/* psi_group::nr_triggers, and that nodes tell accordingly. May sleep. */
+static DEFINE_MUTEX(psi_tell_lock);
 
 static struct task_struct *psi_poll_task;
 static bool psi_poll_woken;
@@ -222,8 +225,11 @@ static void look_at(struct psi_trigger *t, u64 now)
 		wake_up_poll(t->wait, EPOLLPRI);
 	}
 
-	if (!psi_window_is_quiet(&t->window, now) || !stays_quiet(t))
+	if (!psi_window_is_quiet(&t->window, now))
 		queue_look(t, now);
+	else if (!stays_quiet(t))
+		/* Others may have been told of with the bit that is cleared now. */
+		resume_triggers(t->group, BIT(t->state), now);
 }
 
 /* Return: true if there may be more to do at @now; else @next says when. */
@@ -266,7 +272,7 @@ static int psi_poll_thread(void *unused)
 
 		now = ktime_get_ns();
 		while (poll_one(now, &next))
-			;
+			cond_resched();
 		sleep_unless_woken(next);
 	}
 	return 0;
@@ -274,13 +280,23 @@ static int psi_poll_thread(void *unused)
 
 /* ------------------------------- Triggers ------------------------------- */
 
-/* Do nodes tell of the state? */
-static void set_tell(struct psi_group *group, enum psi_state state, bool tell)
+/* One trigger more, or less. Nodes tell of the state while there are any. */
+static void set_tell(struct psi_group *group, enum psi_state state, int more)
 {
+	unsigned int before;
 	int cpu;
 
-	for_each_possible_cpu(cpu)
-		psi_cpu_tell(per_cpu_ptr(group->nodes, cpu), cpu, state, tell);
+	guard(mutex)(&psi_tell_lock);
+
+	before = group->nr_triggers[state];
+	group->nr_triggers[state] += more;
+	if (before && group->nr_triggers[state])
+		return;
+
+	for_each_possible_cpu(cpu) {
+		psi_cpu_tell(per_cpu_ptr(group->nodes, cpu), cpu, state, more > 0);
+		cond_resched();
+	}
 }
 
 static void trigger_start(struct psi_trigger *t, u64 threshold, u64 size)
@@ -288,28 +304,25 @@ static void trigger_start(struct psi_trigger *t, u64 threshold, u64 size)
 	struct psi_group *group = t->group;
 	u64 now;
 
+	set_tell(group, t->state, 1);
+
 	guard(spinlock)(&psi_poll_lock);
 
 	now = ktime_get_ns();
 	psi_window_init(&t->window, threshold, size, now,
 			psi_group_total(group, t->state, now));
 	list_add(&t->member, &group->triggers);
-	if (!group->nr_triggers[t->state]++)
-		set_tell(group, t->state, true);
 	queue_look(t, now);
 }
 
 static void trigger_stop(struct psi_trigger *t)
 {
-	struct psi_group *group = t->group;
-
-	guard(spinlock)(&psi_poll_lock);
-
-	if (!--group->nr_triggers[t->state])
-		set_tell(group, t->state, false);
-	list_del(&t->member);
-	if (is_queued(t))
-		timerqueue_del(&psi_poll_queue, &t->look);
+	scoped_guard(spinlock, &psi_poll_lock) {
+		list_del(&t->member);
+		if (is_queued(t))
+			timerqueue_del(&psi_poll_queue, &t->look);
+	}
+	set_tell(t->group, t->state, -1);
 }
 
 /* What has been written. */
@@ -381,6 +394,8 @@ int psi_trigger_write(struct psi_listener *l, struct psi_group *group,
 	struct psi_order o;
 	int ret;
 
+	if (!psi_poll_task)
+		return -ENOMEM;
 	if (READ_ONCE(l->trigger))
 		return -EBUSY;
 	if (res == PSI_IRQ && !irqtime_is_measured())
@@ -429,10 +444,9 @@ __poll_t psi_trigger_poll(struct psi_listener *l, struct file *file,
 {
 	struct psi_trigger *t = smp_load_acquire(&l->trigger);
 
+	poll_wait(file, l->wait, pt);
 	if (!t)
 		return DEFAULT_POLLMASK | EPOLLERR | EPOLLPRI;
-
-	poll_wait(file, l->wait, pt);
 
 	/* Who waits for something else does not take the event away. */
 	if ((poll_requested_events(pt) & EPOLLPRI) && xchg(&t->event, 0))
@@ -499,11 +513,17 @@ static void __init add_sysctls(void) { }
 
 static int __init psi_trigger_init(void)
 {
+	struct task_struct *task;
+
 	if (!static_branch_unlikely(&psi_enabled))
 		return 0;
 
 	add_sysctls();
-	psi_poll_task = kthread_run(psi_poll_thread, NULL, "psi_poll");
-	return PTR_ERR_OR_ZERO(psi_poll_task);
+	task = kthread_run(psi_poll_thread, NULL, "psi_poll");
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+
+	psi_poll_task = task;
+	return 0;
 }
 subsys_initcall(psi_trigger_init);

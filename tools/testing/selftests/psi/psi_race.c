@@ -810,6 +810,46 @@ static enum psi_result hotplug_against_all(void)
 	return finish(0, 1u << HOTPLUGS | 1u << MOVES | 1u << TOGGLES);
 }
 
+/* ---- the facts ---- */
+
+#define LIVE_TEST	"/sys/kernel/debug/kunit/psi_live/"
+#define LIVE_RUNS	5
+
+/* The kernel's own test compares all counts with what the tasks are doing. */
+static void expect_facts(void)
+{
+	char results[4096];
+
+	EXPECT(!write_text(LIVE_TEST "run", "1"), "cannot run psi_live");
+	EXPECT(read_text(LIVE_TEST "results", results, sizeof(results)) > 0,
+	       "psi_live has no results");
+	if (strstr(results, "not ok") || !strstr(results, "ok 1 "))
+		leave_case(PSI_FAIL, "psi_live says: %s", results);
+}
+
+static enum psi_result facts_amid_everything(void)
+{
+	const char *disk = slow_disk(3);
+	int i;
+
+	REQUIRE(!access(LIVE_TEST "run", W_OK),
+		"needs CONFIG_PSI_KUNIT_TEST and kunit.enable=1");
+	prepare();
+	add_groups();
+	add_tasks(3, nap, NULL);
+	if (disk)
+		add_tasks(3, read_disk, (void *)disk);
+	add_memory_users(3);
+	add_tasks(3, fork_for_ever, NULL);
+	start_load(-1, move_tasks, NULL);
+	start_load(-1, toggle, NULL);
+	start_load(-1, make_and_remove, NULL);
+	for (i = 0; i < LIVE_RUNS; i++)
+		expect_facts();
+	return finish(0, 1u << MOVES | 1u << TOGGLES | 1u << FORKS |
+		      1u << REMOVALS);
+}
+
 static const struct psi_case cases[] = {
 	{ "R-14 write against toggle", write_against_toggle },
 	{ "R-12 close against fire", close_against_fire },
@@ -818,6 +858,8 @@ static const struct psi_case cases[] = {
 	{ "R-14 move against everything", move_against_everything },
 	{ "R-14 fork and exit in groups against toggle", fork_against_toggle },
 	{ "R-14 CPU hotplug against moves and toggles", hotplug_against_all, 2 },
+	{ "R-14 what is counted is what is so, amid everything",
+	  facts_amid_everything },
 	{ "D-6 R-14 the first trigger of a group against off",
 	  first_trigger_against_off, 0, 1 },
 };
