@@ -12,10 +12,11 @@ export BASE
 
 image := arch/x86/boot/bzImage
 step := scripts/step build/log
+part := scripts/test/part
 
 # What "make test" consists of. A part leaves its results in build/test/PART.tap
 # or build/test/PART/*.tap.
-PARTS ?= check kunit selftest default-off apply prefixes
+PARTS ?= check kunit selftest debug default-off apply prefixes
 
 help: ## show these commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -47,6 +48,14 @@ test-base: setup tree ## what of that the base's own PSI does not pass
 	@scripts/initramfs build/tree build/initramfs.cpio.gz
 	@scripts/selftest --base build/base/obj/$(image) build/initramfs.cpio.gz build/base/test
 
+test-debug: kernel ## the races again, under KASAN and lockdep
+	@$(step)/debug-kernel.log "kernel with KASAN and lockdep" \
+		env EXTRA_CONFIG="$$(cat scripts/debug.config)" \
+		scripts/kernel build/tree build/debug
+	@$(part) debug "races under KASAN and lockdep" \
+		scripts/selftest --debug build/debug/$(image) build/initramfs.cpio.gz build/debug/guest
+	@scripts/tally build/test/debug
+
 tree: setup ## build/tree: the base and our commits on it
 	@$(step)/tree.log "kernel source with the series" scripts/series tree
 
@@ -65,8 +74,6 @@ clean: ## delete build/
 
 setup:
 	@scripts/setup
-
-part := scripts/test/part
 
 test-check: series
 	@$(part) check "checks of our files" scripts/check
@@ -95,4 +102,4 @@ test-prefixes: kernel
 	@$(part) prefixes "each patch builds and boots" scripts/test/prefixes
 
 .PHONY: help run shell test check kunit selftest test-base tree kernel series \
-	apply clean setup test-check test-kunit test-selftest test-default-off test-apply test-prefixes
+	apply clean setup test-check test-kunit test-selftest test-debug test-default-off test-apply test-prefixes
