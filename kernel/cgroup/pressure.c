@@ -195,7 +195,8 @@ static ssize_t pressure_switch_write(struct kernfs_open_file *of, char *buf,
 
 static enum psi_resource resource_of(const struct cftype *cft)
 {
-	return cft->private;
+	return (cft->file_offset - offsetof(struct cgroup, psi_files)) /
+	       sizeof(struct cgroup_file);
 }
 
 static int pressure_show(struct seq_file *m, void *v)
@@ -234,10 +235,9 @@ static void pressure_release(struct kernfs_open_file *of)
 	psi_trigger_close(&ctx->pressure);
 }
 
-#define PRESSURE_FILE(res, res_name)					\
+#define PRESSURE_FILE(res_name, res)					\
 	{								\
 		.name = res_name ".pressure",				\
-		.private = (res),					\
 		.file_offset = offsetof(struct cgroup, psi_files[res]),	\
 		.open = pressure_open,					\
 		.seq_show = pressure_show,				\
@@ -247,11 +247,11 @@ static void pressure_release(struct kernfs_open_file *of)
 	}
 
 struct cftype cgroup_pressure_files[] = {
-	PRESSURE_FILE(PSI_IO, "io"),
-	PRESSURE_FILE(PSI_MEM, "memory"),
-	PRESSURE_FILE(PSI_CPU, "cpu"),
+	PRESSURE_FILE("io", PSI_IO),
+	PRESSURE_FILE("memory", PSI_MEM),
+	PRESSURE_FILE("cpu", PSI_CPU),
 #ifdef CONFIG_IRQ_TIME_ACCOUNTING
-	PRESSURE_FILE(PSI_IRQ, "irq"),
+	PRESSURE_FILE("irq", PSI_IRQ),
 #endif
 	{
 		.name = "cgroup.pressure",

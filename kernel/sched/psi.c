@@ -445,6 +445,17 @@ static void recount(struct rq *rq, struct task_struct *p)
 	apply_switch(rq, from, to);
 }
 
+static void put_task(struct task_struct *p, struct psi_group *group)
+{
+	struct rq_flags rf;
+	struct rq *rq;
+
+	rq = task_rq_lock(p, &rf);
+	p->psi.group = group;
+	recount(rq, p);
+	task_rq_unlock(rq, p, &rf);
+}
+
 /**
  * psi_move_task - a task goes to another group, and takes its state along (R-14)
  * @p:     the task
@@ -454,13 +465,8 @@ static void recount(struct rq *rq, struct task_struct *p)
  */
 void psi_move_task(struct task_struct *p, struct psi_group *group)
 {
-	if (p->psi.group == group)
-		return;
-
-	CLASS(task_rq_lock, lock)(p);
-
-	p->psi.group = group;
-	recount(lock.rq, p);
+	if (p->psi.group != group)
+		put_task(p, group);
 }
 
 /**
@@ -471,9 +477,7 @@ void psi_move_task(struct task_struct *p, struct psi_group *group)
  */
 void psi_recount_task(struct task_struct *p)
 {
-	CLASS(task_rq_lock, lock)(p);
-
-	recount(lock.rq, p);
+	put_task(p, p->psi.group);
 }
 
 static void set_node_parent(struct rq *rq, struct psi_node *node,

@@ -271,10 +271,10 @@ static u64 group_fold(struct psi_group *group)
 void psi_group_read(struct psi_group *group, enum psi_state first,
 		    unsigned int nr, struct psi_stall *readings)
 {
-	guard(spinlock)(&group->lock);
-
+	spin_lock(&group->lock);
 	group_fold(group);
 	memcpy(readings, &group->stall[first], nr * sizeof(*readings));
+	spin_unlock(&group->lock);
 }
 
 /**
@@ -289,13 +289,17 @@ void psi_group_read(struct psi_group *group, enum psi_state first,
  */
 u64 psi_group_total(struct psi_group *group, enum psi_state stall, u64 now)
 {
-	guard(spinlock)(&group->lock);
+	u64 total;
 
+	spin_lock(&group->lock);
 	if (group->polled != now) {
 		group_fold(group);
 		group->polled = now;
 	}
-	return group->stall[stall].total;
+	total = group->stall[stall].total;
+	spin_unlock(&group->lock);
+
+	return total;
 }
 
 /**
@@ -438,10 +442,11 @@ static void fold_listed(void)
 	struct psi_group *group, *next;
 
 	list_for_each_entry_safe(group, next, &psi_fold_list, to_fold) {
-		scoped_guard(spinlock, &group->lock) {
-			rest_cpus(group);
-			group_fold(group);
-		}
+		spin_lock(&group->lock);
+		rest_cpus(group);
+		group_fold(group);
+		spin_unlock(&group->lock);
+
 		unqueue(group);
 		cond_resched();
 	}
@@ -450,13 +455,14 @@ static void fold_listed(void)
 /* The system's averages set the pace. Return: ns until they are due. */
 static u64 fold_system(void)
 {
-	u64 now;
+	u64 left;
 
-	guard(spinlock)(&psi_system.lock);
+	spin_lock(&psi_system.lock);
+	left = psi_system.due - group_fold(&psi_system);
+	spin_unlock(&psi_system.lock);
 
 	/* A little more, for clocks that do not run alike. */
-	now = group_fold(&psi_system);
-	return psi_system.due - now + NSEC_PER_MSEC;
+	return left + NSEC_PER_MSEC;
 }
 
 static void fold_all(void)
@@ -499,6 +505,7 @@ static int __init psi_fold_init(void)
 
 	hrtimer_init(&psi_fold_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
 	psi_fold_timer.function = psi_fold_timer_fn;
+	/* Pairs with psi_group_activate(): who finds a thread finds its timer. */
 	smp_store_release(&psi_fold_task, task);
 	wake_up_process(task);
 	return 0;

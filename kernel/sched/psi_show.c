@@ -63,6 +63,9 @@ int psi_show(struct seq_file *m, struct psi_group *group, enum psi_resource res)
 
 #ifdef CONFIG_PROC_FS
 
+/* Everybody may read, and have triggers. */
+#define PSI_FILE_MODE	0666
+
 static const struct {
 	const char		*path;
 	enum psi_resource	res;
@@ -163,7 +166,7 @@ static int __init psi_proc_init(void)
 
 	proc_mkdir("pressure", NULL);
 	for (i = 0; i < ARRAY_SIZE(psi_files); i++)
-		proc_create_data(psi_files[i].path, 0666, NULL, &psi_proc_ops,
+		proc_create_data(psi_files[i].path, PSI_FILE_MODE, NULL, &psi_proc_ops,
 				 (void *)(uintptr_t)psi_files[i].res);
 	return 0;
 }

@@ -236,17 +236,19 @@ static void look_at(struct psi_trigger *t, u64 now)
 static bool poll_one(u64 now, ktime_t *next)
 {
 	struct timerqueue_node *first;
+	bool due;
 
-	guard(spinlock)(&psi_poll_lock);
+	spin_lock(&psi_poll_lock);
 
 	take_begun(now);
 	first = timerqueue_getnext(&psi_poll_queue);
 	*next = first ? first->expires : KTIME_MAX;
-	if (*next > ns_to_ktime(now))
-		return false;
+	due = *next <= ns_to_ktime(now);
+	if (due)
+		look_at(container_of(first, struct psi_trigger, look), now);
 
-	look_at(container_of(first, struct psi_trigger, look), now);
-	return true;
+	spin_unlock(&psi_poll_lock);
+	return due;
 }
 
 static void sleep_unless_woken(ktime_t until)
@@ -306,22 +308,23 @@ static void trigger_start(struct psi_trigger *t, u64 threshold, u64 size)
 
 	set_tell(group, t->state, 1);
 
-	guard(spinlock)(&psi_poll_lock);
-
+	spin_lock(&psi_poll_lock);
 	now = ktime_get_ns();
 	psi_window_init(&t->window, threshold, size, now,
 			psi_group_total(group, t->state, now));
 	list_add(&t->member, &group->triggers);
 	queue_look(t, now);
+	spin_unlock(&psi_poll_lock);
 }
 
 static void trigger_stop(struct psi_trigger *t)
 {
-	scoped_guard(spinlock, &psi_poll_lock) {
-		list_del(&t->member);
-		if (is_queued(t))
-			timerqueue_del(&psi_poll_queue, &t->look);
-	}
+	spin_lock(&psi_poll_lock);
+	list_del(&t->member);
+	if (is_queued(t))
+		timerqueue_del(&psi_poll_queue, &t->look);
+	spin_unlock(&psi_poll_lock);
+
 	set_tell(t->group, t->state, -1);
 }
 
@@ -442,6 +445,7 @@ int psi_trigger_write(struct psi_listener *l, struct psi_group *group,
 __poll_t psi_trigger_poll(struct psi_listener *l, struct file *file,
 			  poll_table *pt)
 {
+	/* Pairs with the cmpxchg of psi_trigger_write(): all of it is there. */
 	struct psi_trigger *t = smp_load_acquire(&l->trigger);
 
 	poll_wait(file, l->wait, pt);
@@ -479,10 +483,11 @@ void psi_trigger_close(struct psi_listener *l)
  */
 void psi_trigger_forget(struct psi_group *group)
 {
-	guard(spinlock)(&psi_poll_lock);
-
 	WARN_ON_ONCE(!list_empty(&group->triggers));
+
+	spin_lock(&psi_poll_lock);
 	take_begun(ktime_get_ns());
+	spin_unlock(&psi_poll_lock);
 }
 
 /* -------------------------------- Set-up -------------------------------- */

@@ -118,7 +118,7 @@ bool psi_window_look(struct psi_window *w, u64 now, u64 total)
  * @w:   the window
  * @now: ns
  *
- * All windows of the same size are looked at at the same moments.
+ * The looks at all windows of one size come at the same moments.
  *
  * Return: ns, after @now.
  */
