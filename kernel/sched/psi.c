@@ -445,7 +445,14 @@ static void recount(struct rq *rq, struct task_struct *p)
 	apply_switch(rq, from, to);
 }
 
-static void put_task(struct task_struct *p, struct psi_group *group)
+/**
+ * psi_move_task - a task goes to another group, and takes its state along (R-14)
+ * @p:     the task
+ * @group: the group, which lives as long as @p is in it
+ *
+ * Context: any without p->pi_lock; nobody else moves the task.
+ */
+void psi_move_task(struct task_struct *p, struct psi_group *group)
 {
 	struct rq_flags rf;
 	struct rq *rq;
@@ -457,19 +464,6 @@ static void put_task(struct task_struct *p, struct psi_group *group)
 }
 
 /**
- * psi_move_task - a task goes to another group, and takes its state along (R-14)
- * @p:     the task
- * @group: the group, which lives as long as @p is in it
- *
- * Context: any without p->pi_lock; nobody else moves the task.
- */
-void psi_move_task(struct task_struct *p, struct psi_group *group)
-{
-	if (p->psi.group != group)
-		put_task(p, group);
-}
-
-/**
  * psi_recount_task - psi_group::target of a task's group has changed
  * @p: the task
  *
@@ -477,7 +471,12 @@ void psi_move_task(struct task_struct *p, struct psi_group *group)
  */
 void psi_recount_task(struct task_struct *p)
 {
-	put_task(p, p->psi.group);
+	struct rq_flags rf;
+	struct rq *rq;
+
+	rq = task_rq_lock(p, &rf);
+	recount(rq, p);
+	task_rq_unlock(rq, p, &rf);
 }
 
 static void set_node_parent(struct rq *rq, struct psi_node *node,
