@@ -461,6 +461,7 @@ void psi_move_task(struct task_struct *p, struct psi_group *group)
 	p->psi.group = group;
 	recount(rq, p);
 	task_rq_unlock(rq, p, &rf);
+	__release(rq->lock);	/* sparse does not see it in there */
 }
 
 /**
@@ -477,6 +478,7 @@ void psi_recount_task(struct task_struct *p)
 	rq = task_rq_lock(p, &rf);
 	recount(rq, p);
 	task_rq_unlock(rq, p, &rf);
+	__release(rq->lock);	/* sparse does not see it in there */
 }
 
 static void set_node_parent(struct rq *rq, struct psi_node *node,
