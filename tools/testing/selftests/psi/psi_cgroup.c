@@ -296,6 +296,72 @@ static enum psi_result off_counts_nothing(void)
 	return PSI_PASS;
 }
 
+/* While it is off, nothing is counted in @off, and all in @busy, if there is one. */
+static void expect_not_counted(const char *off, const char *busy)
+{
+	struct psi_sample before, after, from, to;
+
+	EXPECT(!read_group(off, PSI_CPU, &before), "cannot read");
+	must_switch(off, false);
+	EXPECT(!busy || !read_group(busy, PSI_CPU, &from), "cannot read");
+	sleep_ms(1000);
+	EXPECT(!busy || !read_group(busy, PSI_CPU, &to), "cannot read");
+	must_switch(off, true);
+	EXPECT(!read_group(off, PSI_CPU, &after), "cannot read");
+	EXPECT(after.some.total - before.some.total < SWITCH_OFF_US,
+	       "%llu us while it was off", after.some.total - before.some.total);
+	if (busy)
+		EXPECT(close_to(psi_share(&from, &to).some, 100, TOLERANCE),
+		       "%.1f %% in the group that was on",
+		       psi_share(&from, &to).some);
+}
+
+static enum psi_result off_counts_no_children(void)
+{
+	const char *parent = make_group(NULL, "parent");
+	const char *child = make_group(parent, "child");
+	const char *grandchild = make_group(child, "grandchild");
+
+	watch_from_afar();
+	start_spinners(grandchild, 2);
+	settle();
+	expect_not_counted(parent, grandchild);
+	/* What is in a group that is off itself counts one level up, or not. */
+	must_switch(child, false);
+	expect_not_counted(parent, grandchild);
+	must_switch(child, true);
+	must_switch(grandchild, false);
+	must_switch(child, false);
+	expect_not_counted(parent, NULL);
+	return PSI_PASS;
+}
+
+#define ROOT	"/sys/fs/cgroup"
+
+static void switch_root_on(void)
+{
+	set_pressure(ROOT, true);
+	remove_all_groups();
+}
+
+static enum psi_result off_at_the_root(void)
+{
+	const char *group = make_group(NULL, "g");
+	struct psi_share share;
+
+	undo_later(switch_root_on);
+	start_spinners(group, 2);
+	settle();
+	must_switch(ROOT, false);
+	share = psi_watch(PSI_CPU, 500);
+	EXPECT(share.some == 0, "the system goes on: %.1f %%", share.some);
+	expect_share(group, PSI_CPU, 100, 0, 500, TOLERANCE);
+	must_switch(ROOT, true);
+	share = psi_watch(PSI_CPU, 500);
+	EXPECT(close_to(share.some, 100, TOLERANCE), "%.1f %% thereafter", share.some);
+	return PSI_PASS;
+}
+
 static short poll_now(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLPRI };
@@ -1463,6 +1529,10 @@ static const struct psi_case cases[] = {
 	  off_hides_files },
 	{ "R-14 while a group is off its totals do not grow",
 	  off_counts_nothing },
+	{ "R-14 while a group is off what is below it does not count there",
+	  off_counts_no_children },
+	{ "R-14 while the root is off the system stands still, and groups go on",
+	  off_at_the_root, 0, 1 },
 	{ "R-14 a file that was open when the group was off is dead",
 	  open_file_is_dead },
 	{ "R-10 R-14 with psi=0 no group has a pressure file", psi_off },
