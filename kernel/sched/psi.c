@@ -168,8 +168,9 @@ static struct psi_change task_change(struct rq *rq, struct task_struct *p,
 	return c;
 }
 
-static void apply_change(struct rq *rq, struct psi_change c)
+static void change_task(struct rq *rq, struct task_struct *p, u8 bits)
 {
+	struct psi_change c = task_change(rq, p, bits);
 	bool tell;
 
 	if (!c.node)
@@ -199,11 +200,6 @@ static void apply_switch(struct rq *rq, struct psi_change from,
 		tell_from(from.node, cpu_of(rq), 0);
 		tell_from(to.node, cpu_of(rq), 0);
 	}
-}
-
-static void change_task(struct rq *rq, struct task_struct *p, u8 bits)
-{
-	apply_change(rq, task_change(rq, p, bits));
 }
 
 /* Make the node's view of the task true. */

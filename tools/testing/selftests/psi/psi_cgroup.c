@@ -336,11 +336,9 @@ static enum psi_result off_counts_no_children(void)
 	return PSI_PASS;
 }
 
-#define ROOT	"/sys/fs/cgroup"
-
 static void switch_root_on(void)
 {
-	set_pressure(ROOT, true);
+	set_pressure(CGROUP_ROOT, true);
 	remove_all_groups();
 }
 
@@ -352,11 +350,11 @@ static enum psi_result off_at_the_root(void)
 	undo_later(switch_root_on);
 	start_spinners(group, 2);
 	settle();
-	must_switch(ROOT, false);
+	must_switch(CGROUP_ROOT, false);
 	share = psi_watch(PSI_CPU, 500);
 	EXPECT(share.some == 0, "the system goes on: %.1f %%", share.some);
 	expect_share(group, PSI_CPU, 100, 0, 500, TOLERANCE);
-	must_switch(ROOT, true);
+	must_switch(CGROUP_ROOT, true);
 	share = psi_watch(PSI_CPU, 500);
 	EXPECT(close_to(share.some, 100, TOLERANCE), "%.1f %% thereafter", share.some);
 	return PSI_PASS;
@@ -476,38 +474,34 @@ static enum psi_result cgroup_disabled(void)
 
 /* ---- what a group shows ---- */
 
-static enum psi_result waits_for_outsider(void)
+/* So many busy tasks of a group, and of nobody's, on one CPU. */
+static enum psi_result expect_group(int tasks, int outsiders, double some,
+				    double full)
 {
 	const char *group = make_group(NULL, "g");
 
 	watch_from_afar();
-	start_load(0, spin, NULL);
-	start_spinners(group, 1);
+	while (outsiders--)
+		start_load(0, spin, NULL);
+	start_spinners(group, tasks);
 	settle();
-	expect_share(group, PSI_CPU, 50, 50, WATCH_MS, TOLERANCE);
+	expect_share(group, PSI_CPU, some, full, WATCH_MS, TOLERANCE);
 	return PSI_PASS;
+}
+
+static enum psi_result waits_for_outsider(void)
+{
+	return expect_group(1, 1, 50, 50);
 }
 
 static enum psi_result alone(void)
 {
-	const char *group = make_group(NULL, "g");
-
-	watch_from_afar();
-	start_spinners(group, 1);
-	settle();
-	expect_share(group, PSI_CPU, 0, 0, WATCH_MS, TOLERANCE);
-	return PSI_PASS;
+	return expect_group(1, 0, 0, 0);
 }
 
 static enum psi_result two_of_one_group(void)
 {
-	const char *group = make_group(NULL, "g");
-
-	watch_from_afar();
-	start_spinners(group, 2);
-	settle();
-	expect_share(group, PSI_CPU, 100, 0, WATCH_MS, TOLERANCE);
-	return PSI_PASS;
+	return expect_group(2, 0, 100, 0);
 }
 
 /*

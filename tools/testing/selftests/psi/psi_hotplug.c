@@ -8,15 +8,6 @@
 
 #define ROUNDS		3
 
-static int set_online(int cpu, int online)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online",
-		 cpu);
-	return write_text(path, "%d", online);
-}
-
 struct watcher {
 	enum psi_resource res;
 	atomic_ulong reads, wrong;

@@ -688,15 +688,21 @@ static enum psi_result removal_against_fold(void)
 
 /* ---- move against everything ---- */
 
-static enum psi_result move_against_everything(void)
+/* So many that sleep, and as many that wait for a disk, if there is one. */
+static void add_sleepers(int number)
 {
 	const char *disk = slow_disk(3);
 
+	add_tasks(number, nap, NULL);
+	if (disk)
+		add_tasks(number, read_disk, (void *)disk);
+}
+
+static enum psi_result move_against_everything(void)
+{
 	prepare();
 	add_groups();
-	add_tasks(4, nap, NULL);
-	if (disk)
-		add_tasks(4, read_disk, (void *)disk);
+	add_sleepers(4);
 	add_memory_users(4);
 	add_tasks(4, spin, NULL);
 	start_load(-1, move_tasks, NULL);
@@ -749,15 +755,6 @@ static enum psi_result fork_against_toggle(void)
 
 static int last_cpu;
 
-static int set_online(int cpu, bool online)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online",
-		 cpu);
-	return write_text(path, "%d", online);
-}
-
 static void hotplug(void *unused)
 {
 	int cpu;
@@ -788,8 +785,6 @@ static void all_online_and_no_groups(void)
 
 static enum psi_result hotplug_against_all(void)
 {
-	const char *disk = slow_disk(3);
-
 	REQUIRE(!access("/sys/devices/system/cpu/cpu1/online", W_OK),
 		"needs CONFIG_HOTPLUG_CPU");
 	last_cpu = online_cpus() - 1;
@@ -797,9 +792,7 @@ static enum psi_result hotplug_against_all(void)
 	undo_later(all_online_and_no_groups);
 	add_groups();
 	add_tasks(last_cpu < 8 ? last_cpu + 2 : 10, spin, NULL);
-	add_tasks(4, nap, NULL);
-	if (disk)
-		add_tasks(4, read_disk, (void *)disk);
+	add_sleepers(4);
 	start_load(-1, hotplug, NULL);
 	start_load(-1, move_tasks, NULL);
 	start_load(-1, toggle, NULL);
@@ -829,16 +822,13 @@ static void expect_facts(void)
 
 static enum psi_result facts_amid_everything(void)
 {
-	const char *disk = slow_disk(3);
 	int i;
 
 	REQUIRE(!access(LIVE_TEST "run", W_OK),
 		"needs CONFIG_PSI_KUNIT_TEST and kunit.enable=1");
 	prepare();
 	add_groups();
-	add_tasks(3, nap, NULL);
-	if (disk)
-		add_tasks(3, read_disk, (void *)disk);
+	add_sleepers(3);
 	add_memory_users(3);
 	add_tasks(3, fork_for_ever, NULL);
 	start_load(-1, move_tasks, NULL);

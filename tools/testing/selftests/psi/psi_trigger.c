@@ -77,13 +77,14 @@ static bool is_refused(const struct text *t)
 	return false;
 }
 
-static enum psi_result expect_refused(const struct text *texts, size_t count)
+static enum psi_result expect_all(bool (*is_good)(const struct text *t),
+				  const struct text *texts, size_t count)
 {
 	unsigned int wrong = 0;
 	size_t i;
 
 	for (i = 0; i < count; i++)
-		wrong += !is_refused(&texts[i]);
+		wrong += !is_good(&texts[i]);
 	EXPECT(!wrong, "%u of %zu texts", wrong, count);
 	return PSI_PASS;
 }
@@ -115,7 +116,7 @@ static enum psi_result malformed(void)
 	};
 
 	memset(garbage, 'x', sizeof(garbage));
-	return expect_refused(texts, ARRAY_SIZE(texts));
+	return expect_all(is_refused, texts, ARRAY_SIZE(texts));
 }
 
 static enum psi_result garbage_after_the_window(void)
@@ -134,7 +135,7 @@ static enum psi_result garbage_after_the_window(void)
 
 	memset(longer, 'x', sizeof(longer));
 	memcpy(longer, good, strlen(good));
-	return expect_refused(texts, ARRAY_SIZE(texts));
+	return expect_all(is_refused, texts, ARRAY_SIZE(texts));
 }
 
 /* 2^32 and 2^64 more than what would be good. */
@@ -148,7 +149,7 @@ static enum psi_result overflow(void)
 		TEXT("some 99999999999999999999999999999999 1000000\0"),
 	};
 
-	return expect_refused(texts, ARRAY_SIZE(texts));
+	return expect_all(is_refused, texts, ARRAY_SIZE(texts));
 }
 
 static enum psi_result below_minimum(void)
@@ -158,7 +159,7 @@ static enum psi_result below_minimum(void)
 		TEXT("some 100000 499999\0"), TEXT("full 100000 499999\0"),
 	};
 
-	return expect_refused(texts, ARRAY_SIZE(texts));
+	return expect_all(is_refused, texts, ARRAY_SIZE(texts));
 }
 
 static bool is_accepted(const struct text *t)
@@ -175,17 +176,6 @@ static bool is_accepted(const struct text *t)
 	return false;
 }
 
-static enum psi_result expect_accepted(const struct text *texts, size_t count)
-{
-	unsigned int wrong = 0;
-	size_t i;
-
-	for (i = 0; i < count; i++)
-		wrong += !is_accepted(&texts[i]);
-	EXPECT(!wrong, "%u of %zu texts", wrong, count);
-	return PSI_PASS;
-}
-
 static enum psi_result well_formed(void)
 {
 	static const struct text texts[] = {
@@ -197,7 +187,7 @@ static enum psi_result well_formed(void)
 		TEXT("some 10000000 10000000\0"), TEXT("some 999999 1000001\n"),
 	};
 
-	return expect_accepted(texts, ARRAY_SIZE(texts));
+	return expect_all(is_accepted, texts, ARRAY_SIZE(texts));
 }
 
 /* Without their last digits the windows are shorter than the thresholds. */
@@ -208,7 +198,7 @@ static enum psi_result unterminated(void)
 		TEXT("some 10000000 10000000"),
 	};
 
-	return expect_accepted(texts, ARRAY_SIZE(texts));
+	return expect_all(is_accepted, texts, ARRAY_SIZE(texts));
 }
 
 static enum psi_result not_readable(void)

@@ -123,6 +123,15 @@ int write_text(const char *path, const char *format, ...)
 	return ret;
 }
 
+int set_online(int cpu, bool online)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online",
+		 cpu);
+	return write_text(path, "%d", online);
+}
+
 void *shared_alloc(size_t size)
 {
 	void *mem = mmap(NULL, size, PROT_READ | PROT_WRITE,

@@ -71,6 +71,7 @@ void sleep_until(__u64 ns);
 void sleep_ms(unsigned int ms);
 int online_cpus(void);
 int pin_to_cpu(int cpu);
+int set_online(int cpu, bool online);	/* 0 or -errno */
 
 /* Length of what was read (@buf is terminated), or -errno. */
 ssize_t read_text(const char *path, char *buf, size_t size);
