@@ -5,10 +5,12 @@
 #ifndef _LINUX_PSI_TYPES_H
 #define _LINUX_PSI_TYPES_H
 
+#include <linux/seqlock_types.h>
 #include <linux/types.h>
 
 struct psi_group;
 struct psi_node;
+struct task_struct;
 
 /* What tasks can be short of; one pressure file each. */
 enum psi_resource {
@@ -22,7 +24,8 @@ enum psi_resource {
 /**
  * struct psi_task - what PSI knows of one task
  * @group:	where the task belongs
- * @node:	where the task is counted; meaningful while @counted is not 0
+ * @node:	where the task is counted on @cpu, or NULL: nowhere
+ * @cpu:	the CPU that @node is of, or -1: @node is not known
  * @state:	what the scheduler and mm have told: PSI_TASK_* of psi_node.h
  * @counted:	what @node has been told: PSI_* bits of psi_node.h
  *
@@ -36,8 +39,25 @@ enum psi_resource {
 struct psi_task {
 	struct psi_group *group;
 	struct psi_node	*node;
+	int		cpu;
 	u8		state;
 	u8		counted;
+};
+
+/**
+ * struct psi_rq - what PSI keeps with each runqueue
+ * @seq:	odd while nodes of the CPU are being written
+ * @enqueued:	the runqueue's clock when a task was last put into it, ns
+ * @lender:	whose CPU an observer has, or NULL
+ * @irq_ns:	interrupt time that has been counted, ns
+ *
+ * Locking: written under the runqueue's lock.
+ */
+struct psi_rq {
+	seqcount_t		seq;
+	u64			enqueued;
+	struct task_struct	*lender;
+	u64			irq_ns;
 };
 
 #endif /* _LINUX_PSI_TYPES_H */

@@ -15,18 +15,17 @@
  *
  *	nodes of a group	contribute to target(parent)
  *	tasks of a group	count in target(group) once they have been visited,
- *				or if they were woken since it changed. A task
- *				that exits may be missed. It stays where it is,
- *				and that is above the group, or the group itself:
- *				right for all that are on.
+ *				awake or not. A task that exits may be missed. It
+ *				stays where it is, and that is above the group, or
+ *				the group itself: right for all that are on.
  *
  * Locking: psi_group::target and the parents of nodes change under cgroup_mutex.
  * File operations need it only for the switch: kernfs keeps the cgroup, and the
  * listener of the open file, for as long as the operation takes.
  *
  *	object		made by		freed by		and until then
- *	psi_group	mkdir		css_free_rwork_fn()	any task, css_set or
- *								child holds the cgroup
+ *	psi_group	mkdir		css_free_rwork_fn(),	any task, css_set or
+ *					and RCU for readers	child holds the cgroup
  *	listener	open		close, rmdir or switching off, whichever is
  *				first: kernfs_drain() waits for operations, lets none
  *				begin, and then releases; of->priv is NULL after that

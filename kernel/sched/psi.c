@@ -43,8 +43,14 @@
  * far as accounting goes until some other task runs or it is moved away. Otherwise
  * each look at the pressure would make some.
  *
+ * The time is the runqueue's clock, which the scheduler has just brought up to
+ * date when it calls. Only what others tell needs to look at a clock, and a switch
+ * to a task that has just woken up: the scheduler then leaves its clock as it was
+ * at the wakeup, however long ago that is.
+ *
  * The nodes of one CPU are written under its rq lock. Readers do not take it:
- * psi_seq tells them when to try again (psi_cpu_times()).
+ * psi_rq::seq tells them when to try again, and RCU keeps the nodes that they
+ * look at (psi_cpu_times()).
  *
  * This is the only file of PSI that knows struct rq.
  */
@@ -63,22 +69,15 @@
 #include "psi_hooks.h"
 #include "psi_trigger.h"
 
+#include "psi_node.c"
+
 DEFINE_STATIC_KEY_FALSE(psi_enabled);
 
 static bool psi_wanted __initdata = !IS_ENABLED(CONFIG_PSI_DEFAULT_DISABLED);
 
-static DEFINE_PER_CPU_ALIGNED(struct psi_node, psi_system_nodes);
+static DEFINE_PER_CPU(struct psi_node, psi_system_nodes);
 static struct cpumask psi_system_active;
 struct psi_group psi_system;
-
-/* Odd while the nodes of the CPU are being written; under its rq lock. */
-static DEFINE_PER_CPU(seqcount_t, psi_seq) = SEQCNT_ZERO(psi_seq);
-
-/* Whose CPU an observer has; under the rq lock. */
-static DEFINE_PER_CPU(struct task_struct *, psi_lender);
-
-/* Interrupt time that has been told of, ns; under the rq lock. */
-static DEFINE_PER_CPU(u64, psi_irq_ns);
 
 static int __init psi_setup(char *arg)
 {
@@ -93,10 +92,12 @@ void __init psi_init(void)
 {
 	int cpu;
 
+	psi_node_setup();
 	if (!psi_wanted)
 		return;
 
 	for_each_possible_cpu(cpu) {
+		seqcount_init(&cpu_rq(cpu)->psi.seq);
 		psi_node_init(per_cpu_ptr(&psi_system_nodes, cpu), NULL);
 		per_cpu_ptr(&psi_system_nodes, cpu)->group = &psi_system;
 	}
@@ -108,15 +109,23 @@ void __init psi_init(void)
 
 /* --------------------------- Tasks to nodes --------------------------- */
 
-/* Where the task is to be counted, or NULL. */
-static struct psi_node *node_of_task(struct task_struct *p, int cpu)
+/* Look up where the task is to be counted. */
+static noinline void find_node(struct task_struct *p, int cpu)
 {
 	struct psi_group *target = READ_ONCE(p->psi.group->target);
 
-	return target ? per_cpu_ptr(target->nodes, cpu) : NULL;
+	p->psi.node = target ? per_cpu_ptr(target->nodes, cpu) : NULL;
+	p->psi.cpu = cpu;
 }
 
-static u32 psi_now(int cpu)
+/* The time of what the scheduler tells, units. */
+static u32 sched_now(struct rq *rq)
+{
+	return psi_units(rq->clock);
+}
+
+/* The time, for those who may come when the rq's clock is old. */
+static u32 clock_now(int cpu)
 {
 	return psi_units(cpu_clock(cpu));
 }
@@ -124,24 +133,24 @@ static u32 psi_now(int cpu)
 static void nodes_write_begin(struct rq *rq)
 {
 	lockdep_assert_rq_held(rq);
-	write_seqcount_begin(per_cpu_ptr(&psi_seq, cpu_of(rq)));
+	write_seqcount_begin(&rq->psi.seq);
 }
 
 static void nodes_write_end(struct rq *rq)
 {
-	write_seqcount_end(per_cpu_ptr(&psi_seq, cpu_of(rq)));
+	write_seqcount_end(&rq->psi.seq);
 }
 
 /*
  * In a node, or above it, something has begun that it has to tell of. @more are
  * states that have no beginning and end.
  */
-static void tell_from(struct psi_node *node, int cpu, u8 more)
+static noinline void tell_from(struct psi_node *node, int cpu, u8 more)
 {
 	u8 begun;
 
 	for (; node; node = node->parent) {
-		begun = (node->states | more) & node->tell;
+		begun = (psi_node_states(node) | more) & node->tell;
 		if (begun & BIT(PSI_NONIDLE)) {
 			node->tell &= ~BIT(PSI_NONIDLE);
 			psi_group_activate(node->group, cpu);
@@ -153,47 +162,85 @@ static void tell_from(struct psi_node *node, int cpu, u8 more)
 }
 
 /* Take down what the node must be told of @p, and that it has been. */
-static struct psi_change task_change(struct rq *rq, struct task_struct *p,
-				     u8 bits)
+static __always_inline struct psi_change task_change(struct rq *rq,
+						     struct task_struct *p, u8 bits)
 {
 	struct psi_change c = { .old = p->psi.counted, .new = bits };
 
 	if (c.old == c.new)
 		return c;
 
-	if (!c.old)
-		p->psi.node = node_of_task(p, cpu_of(rq));
+	if (!c.old && unlikely(p->psi.cpu != cpu_of(rq)))
+		find_node(p, cpu_of(rq));
 	c.node = p->psi.node;
 	p->psi.counted = bits;
 	return c;
 }
 
-static void change_task(struct rq *rq, struct task_struct *p, u8 bits)
+/* The rest of a change: @node had other bits @before. */
+static noinline void finish_change(struct rq *rq, struct psi_node *node, u32 before,
+				   u32 now, u32 tell)
 {
-	struct psi_change c = task_change(rq, p, bits);
-	bool tell;
-
-	if (!c.node)
-		return;
-
-	nodes_write_begin(rq);
-	tell = psi_node_change(c, psi_now(cpu_of(rq)));
+	tell |= change_above(node, before, now);
 	nodes_write_end(rq);
 
 	if (unlikely(tell))
+		tell_from(node, cpu_of(rq), 0);
+}
+
+static noinline void change_followed(struct rq *rq, struct psi_change c, u32 now)
+{
+	bool tell = psi_node_change(c, now);
+
+	nodes_write_end(rq);
+	if (tell)
 		tell_from(c.node, cpu_of(rq), 0);
 }
 
-static void apply_switch(struct rq *rq, struct psi_change from,
-			 struct psi_change to)
+/* Nearly always it ends where it begins. */
+static __always_inline void apply_change(struct rq *rq, struct psi_node *node, u32 old,
+					 u32 new, u32 now)
 {
-	bool tell;
+	u32 before, tell;
 
-	if (!from.node && !to.node)
+	if (!node || old == new)
 		return;
 
 	nodes_write_begin(rq);
-	tell = psi_node_switch(from, to, psi_now(cpu_of(rq)));
+	if (unlikely(node->following)) {
+		change_followed(rq, (struct psi_change) { node, old, new }, now);
+		return;
+	}
+
+	before = node->bits;
+	node_count(node, old, new);
+	if (node->bits != before) {
+		tell = node_settle(node, now);
+		if (unlikely(tell) || node->up) {
+			finish_change(rq, node, before, now, tell);
+			return;
+		}
+	}
+	nodes_write_end(rq);
+}
+
+/* Two changes at once. */
+static __always_inline void apply_switch(struct rq *rq, struct psi_change from,
+					 struct psi_change to, u32 now)
+{
+	u32 tell;
+
+	if (!from.node) {
+		apply_change(rq, to.node, to.old, to.new, now);
+		return;
+	}
+	if (!to.node) {
+		apply_change(rq, from.node, from.old, from.new, now);
+		return;
+	}
+
+	nodes_write_begin(rq);
+	tell = switch_nodes(from, to, now);
 	nodes_write_end(rq);
 
 	if (unlikely(tell)) {
@@ -203,15 +250,19 @@ static void apply_switch(struct rq *rq, struct psi_change from,
 }
 
 /* Make the node's view of the task true. */
-static void count_task(struct rq *rq, struct task_struct *p)
+static __always_inline void count_task(struct rq *rq, struct task_struct *p, u32 now)
 {
-	change_task(rq, p, psi_task_bits(p->psi.state));
+	struct psi_change c = task_change(rq, p, psi_task_bits(p->psi.state));
+
+	apply_change(rq, c.node, c.old, c.new, now);
 }
 
 /* The task leaves this CPU, and keeps its state. */
-static void uncount_task(struct rq *rq, struct task_struct *p)
+static void uncount_task(struct rq *rq, struct task_struct *p, u32 now)
 {
-	change_task(rq, p, 0);
+	struct psi_change c = task_change(rq, p, 0);
+
+	apply_change(rq, c.node, c.old, c.new, now);
 }
 
 /* ------------------------------ The hooks ------------------------------ */
@@ -240,41 +291,47 @@ void __psi_enqueue(struct rq *rq, struct task_struct *p, int flags)
 	if (p->psi.state & PSI_TASK_ONCPU)
 		return;
 
-	count_task(rq, p);
+	rq->psi.enqueued = rq->clock;
+	count_task(rq, p, sched_now(rq));
 }
 
 /* The CPU that the task lent is not its own any more. */
 static void end_lending(struct rq *rq, struct task_struct *p)
 {
 	p->psi.state &= ~(PSI_TASK_LENT | PSI_TASK_ONCPU);
-	*per_cpu_ptr(&psi_lender, cpu_of(rq)) = NULL;
+	rq->psi.lender = NULL;
 }
 
 /* see psi_dequeue() */
 void __psi_dequeue(struct rq *rq, struct task_struct *p, int flags)
 {
+	u8 state = p->psi.state;
+
 	if (flags & DEQUEUE_SAVE)
 		return;
 
-	if (unlikely(p->psi.state & PSI_TASK_LENT))
+	if (unlikely(state & PSI_TASK_LENT)) {
 		end_lending(rq, p);
+		state = p->psi.state;
+	}
 
 	if (!(flags & DEQUEUE_SLEEP)) {
-		uncount_task(rq, p);
+		uncount_task(rq, p, sched_now(rq));
 		return;
 	}
 
-	p->psi.state &= ~PSI_TASK_RUNNABLE;
+	state &= ~PSI_TASK_RUNNABLE;
 	if (p->in_iowait)
-		p->psi.state |= PSI_TASK_IOWAIT;
+		state |= PSI_TASK_IOWAIT;
+	p->psi.state = state;
 
 	/* If it is on the CPU, the switch will count it. */
-	if (!(p->psi.state & PSI_TASK_ONCPU))
-		count_task(rq, p);
+	if (!(state & PSI_TASK_ONCPU))
+		count_task(rq, p, sched_now(rq));
 }
 
-static void switch_tasks(struct rq *rq, struct task_struct *prev,
-			 struct task_struct *next)
+static noinline void switch_tasks(struct rq *rq, struct task_struct *prev,
+				  struct task_struct *next, u32 now)
 {
 	struct psi_change from, to;
 
@@ -283,37 +340,115 @@ static void switch_tasks(struct rq *rq, struct task_struct *prev,
 
 	from = task_change(rq, prev, psi_task_bits(prev->psi.state));
 	to = task_change(rq, next, psi_task_bits(next->psi.state));
-	apply_switch(rq, from, to);
+	apply_switch(rq, from, to, now);
+}
+
+/*
+ * Two tasks of one group, and the one is on the CPU as the other was: then all
+ * that changes is that another one waits, or none. Return: false if it is not so.
+ */
+static __always_inline bool switch_in_group(struct rq *rq, struct task_struct *prev,
+					    struct task_struct *next, u32 now)
+{
+	u8 prev_state = prev->psi.state & ~PSI_TASK_ONCPU;
+	u8 next_state = next->psi.state | PSI_TASK_ONCPU;
+	u32 oncpu = prev->psi.counted, waiting = next->psi.counted, off;
+
+	if (prev->psi.node != next->psi.node || !waiting ||
+	    psi_task_bits(next_state) != oncpu)
+		return false;
+
+	off = psi_task_bits(prev_state);
+	prev->psi.state = prev_state;
+	next->psi.state = next_state;
+	prev->psi.counted = off;
+	next->psi.counted = oncpu;
+
+	apply_change(rq, prev->psi.node, waiting, off, now);
+	return true;
 }
 
 /* One of the two is an observer. */
-static void switch_observer(struct rq *rq, struct task_struct *prev,
-			    struct task_struct *next)
+static noinline void switch_observer(struct rq *rq, struct task_struct *prev,
+				     struct task_struct *next, u32 now)
 {
-	struct task_struct **lender = per_cpu_ptr(&psi_lender, cpu_of(rq));
-	struct task_struct *owner = *lender ?: prev;
+	struct task_struct *owner = rq->psi.lender ?: prev;
 
 	if (next->psi.state & PSI_TASK_OBSERVER) {
 		if (owner->psi.state & PSI_TASK_RUNNABLE &&
 		    !(owner->psi.state & PSI_TASK_EXEMPT)) {
 			owner->psi.state |= PSI_TASK_LENT;
-			*lender = owner;
+			rq->psi.lender = owner;
 			return;
 		}
-	} else if (*lender) {
+	} else if (rq->psi.lender) {
 		end_lending(rq, owner);
 	}
-	switch_tasks(rq, owner, next);
+	switch_tasks(rq, owner, next, now);
+}
+
+#ifdef CONFIG_IRQ_TIME_ACCOUNTING
+static u64 irq_ns(struct rq *rq)
+{
+	return rq->prev_irq_time;
+}
+#else
+static u64 irq_ns(struct rq *rq)
+{
+	return 0;
+}
+#endif
+
+/* Interrupts took time from the task that has the CPU. */
+static void take_irq_time(struct rq *rq, struct task_struct *p)
+{
+	u32 units = psi_units(irq_ns(rq)) - psi_units(rq->psi.irq_ns);
+	bool tell;
+
+	rq->psi.irq_ns = irq_ns(rq);
+	if (!units || !(p->psi.counted & PSI_ONCPU))
+		return;
+
+	nodes_write_begin(rq);
+	tell = psi_node_irq(p->psi.node, units);
+	nodes_write_end(rq);
+
+	if (unlikely(tell))
+		tell_from(p->psi.node, cpu_of(rq), BIT(PSI_IRQ_FULL));
+}
+
+/* see psi_tick() */
+void __psi_tick(struct rq *rq, struct task_struct *curr)
+{
+	if (rq->psi.irq_ns != irq_ns(rq))
+		take_irq_time(rq, curr);
+}
+
+/* The clock stands still, or there is interrupt time to count. */
+static noinline void switch_late(struct rq *rq, struct task_struct *prev,
+				 struct task_struct *next)
+{
+	u32 now = clock_now(cpu_of(rq));
+
+	__psi_tick(rq, prev);
+	if ((prev->psi.state | next->psi.state) & PSI_TASK_OBSERVER)
+		switch_observer(rq, prev, next, now);
+	else
+		switch_tasks(rq, prev, next, now);
 }
 
 /* see psi_switch() */
 void __psi_switch(struct rq *rq, struct task_struct *prev,
 		  struct task_struct *next)
 {
-	if (unlikely((prev->psi.state | next->psi.state) & PSI_TASK_OBSERVER))
-		switch_observer(rq, prev, next);
-	else
-		switch_tasks(rq, prev, next);
+	u32 now = sched_now(rq);
+
+	if (unlikely(rq->psi.enqueued == rq->clock || rq->psi.irq_ns != irq_ns(rq)))
+		switch_late(rq, prev, next);
+	else if (unlikely((prev->psi.state | next->psi.state) & PSI_TASK_OBSERVER))
+		switch_observer(rq, prev, next, now);
+	else if (!switch_in_group(rq, prev, next, now))
+		switch_tasks(rq, prev, next, now);
 }
 
 /* Take a task that is on no runqueue off the CPU where it last ran. */
@@ -323,7 +458,7 @@ static void uncount_sleeper(struct task_struct *p)
 	struct rq *rq = task_rq(p);
 
 	guard(rq_lock_irqsave)(rq);
-	uncount_task(rq, p);
+	uncount_task(rq, p, clock_now(cpu_of(rq)));
 }
 
 /* see psi_wake_migrate() */
@@ -348,29 +483,6 @@ void psi_task_dead(struct task_struct *p)
 		uncount_sleeper(p);
 }
 
-/* see psi_irq_time() */
-void __psi_irq_time(struct rq *rq, u64 delta_ns)
-{
-	u64 *told = per_cpu_ptr(&psi_irq_ns, cpu_of(rq));
-	u32 before = psi_units(*told);
-	struct task_struct *curr;
-	u32 units;
-	bool tell;
-
-	*told += delta_ns;
-	units = psi_units(*told) - before;
-	curr = rcu_dereference_protected(rq->curr, lockdep_is_held(__rq_lockp(rq)));
-	if (!units || !(curr->psi.counted & PSI_ONCPU))
-		return;
-
-	nodes_write_begin(rq);
-	tell = psi_node_irq(curr->psi.node, units);
-	nodes_write_end(rq);
-
-	if (unlikely(tell))
-		tell_from(curr->psi.node, cpu_of(rq), BIT(PSI_IRQ_FULL));
-}
-
 /* Something about the current task that only it can tell. */
 static void tell_of_current(u8 bits, bool on)
 {
@@ -382,7 +494,7 @@ static void tell_of_current(u8 bits, bool on)
 		current->psi.state |= bits;
 	else
 		current->psi.state &= ~bits;
-	count_task(rq, current);
+	count_task(rq, current, clock_now(cpu_of(rq)));
 	rq_unlock_irq(rq, &rf);
 }
 
@@ -430,15 +542,10 @@ static void recount(struct rq *rq, struct task_struct *p)
 	struct psi_change from = { .node = p->psi.node, .old = p->psi.counted };
 	struct psi_change to = { .new = p->psi.counted };
 
-	if (!p->psi.counted)
-		return;
-
-	to.node = node_of_task(p, cpu_of(rq));
-	if (to.node == from.node)
-		return;
-
-	p->psi.node = to.node;
-	apply_switch(rq, from, to);
+	find_node(p, cpu_of(rq));
+	to.node = p->psi.node;
+	if (p->psi.counted && to.node != from.node)
+		apply_switch(rq, from, to, clock_now(cpu_of(rq)));
 }
 
 /**
@@ -480,15 +587,14 @@ void psi_recount_task(struct task_struct *p)
 static void set_node_parent(struct rq *rq, struct psi_node *node,
 			    struct psi_node *parent)
 {
-	struct psi_change from = { .node = node->parent, .old = node->bits };
-	struct psi_change to = { .node = parent, .new = node->bits };
+	bool tell;
 
-	if (from.node == to.node)
-		return;
+	nodes_write_begin(rq);
+	tell = psi_node_set_parent(node, parent, clock_now(cpu_of(rq)));
+	nodes_write_end(rq);
 
-	node->parent = parent;
-	if (node->bits)
-		apply_switch(rq, from, to);
+	if (tell)
+		tell_from(parent, cpu_of(rq), 0);
 }
 
 /**
@@ -506,6 +612,31 @@ void psi_set_parent(struct psi_group *group, struct psi_group *parent)
 		guard(rq_lock_irq)(cpu_rq(cpu));
 		set_node_parent(cpu_rq(cpu), per_cpu_ptr(group->nodes, cpu),
 				parent ? per_cpu_ptr(parent->nodes, cpu) : NULL);
+	}
+}
+
+/**
+ * psi_forget - nobody looks at the nodes of a group any more, but for readers
+ * @group: the group, in which nothing can happen
+ *
+ * They may go when readers under RCU are gone.
+ *
+ * Context: process context.
+ */
+void psi_forget(struct psi_group *group)
+{
+	struct psi_node *node;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		node = per_cpu_ptr(group->nodes, cpu);
+		if (!psi_node_is_followed(node))
+			continue;
+
+		guard(rq_lock_irq)(cpu_rq(cpu));
+		nodes_write_begin(cpu_rq(cpu));
+		psi_node_forget(node);
+		nodes_write_end(cpu_rq(cpu));
 	}
 }
 
@@ -528,16 +659,21 @@ void psi_observe(void)
  * @times: PSI_NR_STATES of them, units modulo 2^32
  *
  * Context: any without the CPU's rq lock.
+ * Return: mask of the states that the node is in.
  */
-void psi_cpu_times(const struct psi_node *node, int cpu, u32 times[])
+u8 psi_cpu_times(const struct psi_node *node, int cpu, u32 times[])
 {
-	seqcount_t *seq = per_cpu_ptr(&psi_seq, cpu);
+	seqcount_t *seq = &cpu_rq(cpu)->psi.seq;
 	unsigned int start;
+	u8 states;
 
+	guard(rcu)();
 	do {
 		start = read_seqcount_begin(seq);
-		psi_node_times(node, psi_now(cpu), times);
+		states = psi_node_times(node, clock_now(cpu), times);
 	} while (read_seqcount_retry(seq, start));
+
+	return states;
 }
 
 /**
@@ -551,15 +687,19 @@ void psi_cpu_times(const struct psi_node *node, int cpu, u32 times[])
  */
 void psi_cpu_rests(struct psi_node *node, int cpu)
 {
+	u32 times[PSI_NR_STATES];
+
 	guard(rq_lock_irq)(cpu_rq(cpu));
 
-	if (node->states ||
-	    psi_elapsed(node->folded[PSI_NONIDLE], node->times[PSI_NONIDLE]))
+	if (psi_node_states(node))
+		return;
+	psi_node_times(node, 0, times);		/* none of them lasts */
+	if (psi_elapsed(node->folded[PSI_NONIDLE], times[PSI_NONIDLE]))
 		return;
 
 	/* Together: from here on, the node's next activity sets it again. */
 	cpumask_clear_cpu(cpu, node->group->active);
-	node->tell |= BIT(PSI_NONIDLE);
+	psi_node_set_tell(node, PSI_NONIDLE, true);
 }
 
 /**
@@ -577,7 +717,7 @@ bool psi_cpu_is_in(const struct psi_node *node, int cpu, enum psi_state state)
 {
 	guard(rq_lock_irq)(cpu_rq(cpu));
 
-	return node->states & BIT(state);
+	return psi_node_states(node) & BIT(state);
 }
 
 /**
@@ -593,8 +733,7 @@ void psi_cpu_tell(struct psi_node *node, int cpu, enum psi_state state, bool tel
 {
 	guard(rq_lock_irq)(cpu_rq(cpu));
 
-	if (tell)
-		node->tell |= BIT(state);
-	else
-		node->tell &= ~BIT(state);
+	nodes_write_begin(cpu_rq(cpu));
+	psi_node_set_tell(node, state, tell);
+	nodes_write_end(cpu_rq(cpu));
 }

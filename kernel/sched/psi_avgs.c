@@ -35,7 +35,9 @@
 #include <linux/math64.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
+#include <linux/printk.h>
 #include <linux/psi.h>
+#include <linux/rcupdate.h>
 #include <linux/sched/clock.h>
 #include <linux/sched/loadavg.h>
 #include <linux/slab.h>
@@ -155,6 +157,13 @@ void psi_stall_average(struct psi_stall *stall, u64 missed, u64 span)
 	psi_avg_sample(stall->avg, missed, stalled, span);
 }
 
+/* Nothing to bring into the averages, and nothing in them that decays. */
+static bool is_still(const struct psi_stall *stall)
+{
+	return stall->total == stall->averaged &&
+	       !(stall->avg[0] | stall->avg[1] | stall->avg[2]);
+}
+
 /* One period has ended, and perhaps more before it. */
 static void account_averages(struct psi_group *group, u64 now)
 {
@@ -163,7 +172,8 @@ static void account_averages(struct psi_group *group, u64 now)
 	int s;
 
 	for (s = 0; s < PSI_NR_STALLS; s++)
-		psi_stall_average(&group->stall[s], missed, span);
+		if (!is_still(&group->stall[s]))
+			psi_stall_average(&group->stall[s], missed, span);
 
 	group->averaged = now;
 	group->due += (missed + 1) * PSI_PERIOD_NS;
@@ -214,12 +224,11 @@ void psi_group_init(struct psi_group *group, struct psi_node __percpu *nodes,
 	INIT_LIST_HEAD(&group->triggers);
 }
 
-/* What a node has grown by since the last fold. Return: is it any? */
-static bool take_growth(struct psi_node *node, int cpu, u32 times[])
+/* Turn times into what they have grown by since the last fold. Return: is it any? */
+static bool take_growth(struct psi_node *node, u32 times[])
 {
 	int s;
 
-	psi_cpu_times(node, cpu, times);
 	for (s = 0; s < PSI_NR_STATES; s++)
 		times[s] = psi_elapsed(node->folded[s], times[s]);
 
@@ -232,22 +241,31 @@ static bool take_growth(struct psi_node *node, int cpu, u32 times[])
 	return true;
 }
 
-/* Bring totals, and averages if they are due, up to date. Return: now, ns. */
-static u64 group_fold(struct psi_group *group)
+/*
+ * Bring totals, and averages if they are due, up to date. CPUs on which nothing
+ * happens any more may @rest.
+ */
+static void group_fold(struct psi_group *group, bool rest)
 {
 	u64 growth[PSI_NR_STALLS], now;
 	u32 times[PSI_NR_STATES];
 	struct psi_sum sum = { };
+	struct psi_node *node;
+	bool idle;
 	int cpu, s;
 
 	lockdep_assert_held(&group->lock);
 
 	for_each_cpu(cpu, group->active) {
-		if (take_growth(per_cpu_ptr(group->nodes, cpu), cpu, times))
+		node = per_cpu_ptr(group->nodes, cpu);
+		idle = !psi_cpu_times(node, cpu, times);
+		if (take_growth(node, times))
 			psi_sum_add(&sum, times);
+		if (idle && rest)
+			psi_cpu_rests(node, cpu);
 	}
 	for (s = 0; s < PSI_NR_STALLS; s++)
-		growth[s] = psi_sum_ns(&sum, s);
+		growth[s] = sum.weighted[s] ? psi_sum_ns(&sum, s) : 0;
 
 	/* Somebody, somewhere, is always on a CPU: no such state */
 	if (group == &psi_system)
@@ -256,7 +274,6 @@ static u64 group_fold(struct psi_group *group)
 	/* Clocks of two CPUs may be in the wrong order. */
 	now = max(local_clock(), group->averaged);
 	psi_group_account(group, now, growth);
-	return now;
 }
 
 /**
@@ -272,7 +289,7 @@ void psi_group_read(struct psi_group *group, enum psi_state first,
 		    unsigned int nr, struct psi_stall *readings)
 {
 	spin_lock(&group->lock);
-	group_fold(group);
+	group_fold(group, false);
 	memcpy(readings, &group->stall[first], nr * sizeof(*readings));
 	spin_unlock(&group->lock);
 }
@@ -293,7 +310,7 @@ u64 psi_group_total(struct psi_group *group, enum psi_state stall, u64 now)
 
 	spin_lock(&group->lock);
 	if (group->polled != now) {
-		group_fold(group);
+		group_fold(group, false);
 		group->polled = now;
 	}
 	total = group->stall[stall].total;
@@ -326,7 +343,7 @@ u64 psi_system_some_us(enum psi_resource res)
  * A node that is not idle has its CPU in its group's @active, and such a group
  * is queued: in the thread's list, or in psi_fold_fresh on the way there. The
  * node tells (psi_node::tell) when it leaves idleness; the thread, and nobody
- * else, takes back what was idle for a whole period:
+ * else, takes back what is idle when its turn comes:
  *
  *	CPU	under its rq lock, together with telling the node to tell
  *	group	see unqueue()
@@ -406,19 +423,6 @@ static void take_fresh(void)
 		list_add(&group->to_fold, &psi_fold_list);
 }
 
-/* Take back CPUs that have been idle since the last fold. */
-static void rest_cpus(struct psi_group *group)
-{
-	struct psi_node *node;
-	int cpu;
-
-	for_each_cpu(cpu, group->active) {
-		node = per_cpu_ptr(group->nodes, cpu);
-		if (!READ_ONCE(node->states))
-			psi_cpu_rests(node, cpu);
-	}
-}
-
 /* If nothing is left to fold, take the group off the list. */
 static void unqueue(struct psi_group *group)
 {
@@ -443,8 +447,7 @@ static void fold_listed(void)
 
 	list_for_each_entry_safe(group, next, &psi_fold_list, to_fold) {
 		spin_lock(&group->lock);
-		rest_cpus(group);
-		group_fold(group);
+		group_fold(group, true);
 		spin_unlock(&group->lock);
 
 		unqueue(group);
@@ -452,13 +455,19 @@ static void fold_listed(void)
 	}
 }
 
-/* The system's averages set the pace. Return: ns until they are due. */
-static u64 fold_system(void)
+/*
+ * The system's averages set the pace, even if it is switched off and nothing
+ * happens in it. Return: ns until they are due.
+ */
+static u64 until_due(void)
 {
-	u64 left;
+	u64 now, left;
 
 	spin_lock(&psi_system.lock);
-	left = psi_system.due - group_fold(&psi_system);
+	if (list_empty(&psi_system.to_fold))
+		group_fold(&psi_system, false);
+	now = local_clock();
+	left = now < psi_system.due ? psi_system.due - now : 0;
 	spin_unlock(&psi_system.lock);
 
 	/* A little more, for clocks that do not run alike. */
@@ -469,9 +478,9 @@ static void fold_all(void)
 {
 	guard(mutex)(&psi_fold_lock);
 
-	WRITE_ONCE(psi_fold_due, ktime_add_ns(ktime_get(), fold_system()));
 	take_fresh();
 	fold_listed();
+	WRITE_ONCE(psi_fold_due, ktime_add_ns(ktime_get(), until_due()));
 	if (!list_empty(&psi_fold_list))
 		hrtimer_start(&psi_fold_timer, psi_fold_due, HRTIMER_MODE_ABS_HARD);
 }
@@ -483,6 +492,8 @@ static int psi_fold_thread(void *unused)
 	for (;;) {
 		WRITE_ONCE(psi_fold_fired, false);
 		fold_all();
+		if (psi_node_miscounted())
+			pr_warn_once("psi: a count fell below zero\n");
 
 		set_current_state(TASK_IDLE);
 		if (!READ_ONCE(psi_fold_fired))
@@ -529,7 +540,7 @@ struct psi_group *psi_group_alloc(struct psi_group *parent)
 	int cpu;
 
 	group = kzalloc(sizeof(*group) + cpumask_size(), GFP_KERNEL);
-	nodes = __alloc_percpu(sizeof(*nodes), SMP_CACHE_BYTES);
+	nodes = alloc_percpu(struct psi_node);
 	if (!group || !nodes) {
 		free_percpu(nodes);
 		kfree(group);
@@ -548,12 +559,20 @@ struct psi_group *psi_group_alloc(struct psi_group *parent)
 	return group;
 }
 
+static void free_group(struct rcu_head *rcu)
+{
+	struct psi_group *group = container_of(rcu, struct psi_group, rcu);
+
+	free_percpu(group->nodes);
+	kfree(group);
+}
+
 /**
  * psi_group_free - the end of a group without tasks, children, files and readers
  * @group: the group, or NULL
  *
  * Nothing happens in it any more, but it may still be in a list of those in
- * which something has happened.
+ * which something has happened, and its nodes may be followed.
  *
  * Context: may sleep.
  */
@@ -568,6 +587,6 @@ void psi_group_free(struct psi_group *group)
 	}
 	psi_trigger_forget(group);
 
-	free_percpu(group->nodes);
-	kfree(group);
+	psi_forget(group);
+	call_rcu(&group->rcu, free_group);
 }

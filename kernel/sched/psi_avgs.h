@@ -63,6 +63,7 @@ struct psi_stall {
  * @triggers: these three are psi_trigger.c's
  * @nr_triggers: of each stall
  * @begun:    link to the poller
+ * @rcu:      for the end
  */
 struct psi_group {
 	struct psi_node __percpu *nodes;
@@ -84,6 +85,8 @@ struct psi_group {
 	struct list_head	triggers;
 	unsigned int		nr_triggers[PSI_NR_STALLS];
 	struct llist_node	begun;
+
+	struct rcu_head		rcu;
 };
 
 /**
@@ -132,12 +135,13 @@ struct seq_file;
 int psi_show(struct seq_file *m, struct psi_group *group, enum psi_resource res);
 
 /* what psi.c does for the others, as it knows the clocks and the runqueues */
-void psi_cpu_times(const struct psi_node *node, int cpu, u32 times[]);
+u8 psi_cpu_times(const struct psi_node *node, int cpu, u32 times[]);
 void psi_cpu_rests(struct psi_node *node, int cpu);
 bool psi_cpu_is_in(const struct psi_node *node, int cpu, enum psi_state state);
 void psi_cpu_tell(struct psi_node *node, int cpu, enum psi_state state, bool tell);
 void psi_observe(void);
 void psi_set_parent(struct psi_group *group, struct psi_group *parent);
+void psi_forget(struct psi_group *group);
 void psi_move_task(struct task_struct *p, struct psi_group *group);
 void psi_recount_task(struct task_struct *p);
 

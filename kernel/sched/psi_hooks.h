@@ -28,7 +28,7 @@ void __psi_dequeue(struct rq *rq, struct task_struct *p, int flags);
 void __psi_switch(struct rq *rq, struct task_struct *prev,
 		  struct task_struct *next);
 void __psi_wake_migrate(struct task_struct *p);
-void __psi_irq_time(struct rq *rq, u64 delta_ns);
+void __psi_tick(struct rq *rq, struct task_struct *curr);
 
 /**
  * psi_enqueue - a task wakes up, or arrives from another CPU
@@ -81,14 +81,14 @@ static inline void psi_wake_migrate(struct task_struct *p)
 }
 
 /**
- * psi_irq_time - interrupts took time from the task on the CPU
- * @rq:       the runqueue
- * @delta_ns: since the last call, ns
+ * psi_tick - a task goes on running
+ * @rq:   the runqueue, its clock up to date
+ * @curr: the task
  */
-static inline void psi_irq_time(struct rq *rq, u64 delta_ns)
+static inline void psi_tick(struct rq *rq, struct task_struct *curr)
 {
-	if (static_branch_unlikely(&psi_enabled) && delta_ns)
-		__psi_irq_time(rq, delta_ns);
+	if (static_branch_unlikely(&psi_enabled))
+		__psi_tick(rq, curr);
 }
 
 /**
@@ -97,7 +97,7 @@ static inline void psi_irq_time(struct rq *rq, u64 delta_ns)
  */
 static inline void psi_fork(struct task_struct *p)
 {
-	p->psi = (struct psi_task) { .group = &psi_system };
+	p->psi = (struct psi_task) { .group = &psi_system, .cpu = -1 };
 }
 
 #else /* !CONFIG_PSI */
@@ -110,7 +110,7 @@ static inline void psi_dequeue(struct rq *rq, struct task_struct *p, int flags) 
 static inline void psi_switch(struct rq *rq, struct task_struct *prev,
 			      struct task_struct *next) { }
 static inline void psi_wake_migrate(struct task_struct *p) { }
-static inline void psi_irq_time(struct rq *rq, u64 delta_ns) { }
+static inline void psi_tick(struct rq *rq, struct task_struct *curr) { }
 static inline void psi_fork(struct task_struct *p) { }
 
 #endif /* CONFIG_PSI */

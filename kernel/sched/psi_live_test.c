@@ -47,6 +47,7 @@ struct look {
 	int		nr_churn;
 	unsigned int	tasks;
 	unsigned int	counted;	/* tasks that contribute anything */
+	unsigned int	following;	/* nodes */
 	unsigned int	wrong_tasks;
 	unsigned int	wrong_nodes;
 	char		what[128];	/* the last thing that was wrong */
@@ -90,7 +91,8 @@ static void look_at_task(struct look *look, struct task_struct *p)
 
 	target = bits ? p->psi.group->target : NULL;
 	node = target ? per_cpu_ptr(target->nodes, task_cpu(p)) : NULL;
-	if (bits != bits_by_facts(p) || (bits && p->psi.node != node)) {
+	if (bits != bits_by_facts(p) ||
+	    (bits && (p->psi.node != node || p->psi.cpu != task_cpu(p)))) {
 		look->wrong_tasks++;
 		snprintf(look->what, sizeof(look->what),
 			 "%s/%d on CPU %d counts %02x, is %02x (state %02x)%s",
@@ -112,7 +114,28 @@ static void look_at_churn(struct look *look, struct churn *churn)
 		 churn->thread->comm, stalled);
 }
 
-static void add_bits(struct psi_node *sum, u8 bits)
+/* The node whose times and bits this one has. */
+static struct psi_node *end_of_chain(struct psi_node *node)
+{
+	while (node->following)
+		node = node->child;
+	return node;
+}
+
+static bool is_below(struct psi_node *node, struct psi_node *above)
+{
+	while (node && node != above)
+		node = node->parent;
+	return node;
+}
+
+/* Tasks and nodes that are there, and what they come to. */
+struct sum {
+	u32	count[PSI_NR_COUNTS];
+	u8	bits;
+};
+
+static void add_bits(struct sum *sum, u8 bits)
 {
 	int bit;
 
@@ -121,33 +144,67 @@ static void add_bits(struct psi_node *sum, u8 bits)
 	sum->bits |= bits;
 }
 
-/* Is a node's count the sum over who contributes to it? */
-static void look_at_node(struct look *look, struct psi_node *node, int cpu)
+static void wrong_node(struct look *look, struct psi_node *node, int cpu,
+		       const char *what, const struct sum *sum)
 {
-	struct psi_node sum = { }, *child;
+	look->wrong_nodes++;
+	snprintf(look->what, sizeof(look->what),
+		 "level %d on CPU %d: %s: %u %u %u %u bits %02x, has %u %u %u %u %02x",
+		 node->level, cpu, what,
+		 node->count[0], node->count[1], node->count[2], node->count[3],
+		 node->bits,
+		 sum->count[0], sum->count[1], sum->count[2], sum->count[3], sum->bits);
+}
+
+/* Is the node in the state of all tasks below it, whoever follows whom? */
+static void look_at_states(struct look *look, struct psi_node *node, int cpu)
+{
+	struct psi_node *end = end_of_chain(node);
 	struct task_struct *g, *p;
+	struct sum sum = { };
+
+	for_each_process_thread(g, p)
+		if (p->psi.counted && is_below(p->psi.node, node))
+			add_bits(&sum, p->psi.counted);
+
+	if (end->bits != sum.bits || end->states != psi_node_states(node))
+		wrong_node(look, end, cpu, "tasks below", &sum);
+	if (node->following && !is_below(end, node))
+		wrong_node(look, end, cpu, "follows a stranger", &sum);
+	if (node->parent && !node->following && !is_below(node->parent, node->up) &&
+	    node->up)
+		wrong_node(look, end, cpu, "hands up to a stranger", &sum);
+}
+
+/* Is a node's count the sum over who contributes to it? */
+static void look_at_count(struct look *look, struct psi_node *node, int cpu)
+{
+	struct task_struct *g, *p;
+	struct psi_node *other;
+	struct sum sum = { };
 	int i;
+
+	if (node->following)
+		return;
 
 	for_each_process_thread(g, p)
 		if (p->psi.counted && p->psi.node == node)
 			add_bits(&sum, p->psi.counted);
 	for (i = 0; i < look->nr_groups; i++) {
-		child = per_cpu_ptr(look->group[i]->nodes, cpu);
-		if (child->parent == node)
-			add_bits(&sum, child->bits);
+		other = per_cpu_ptr(look->group[i]->nodes, cpu);
+		if (!other->following && other->up == node)
+			add_bits(&sum, other->bits);
 	}
 
-	if (!memcmp(node->count, sum.count, sizeof(node->count)) &&
-	    node->bits == sum.bits && node->states == psi_states(sum.bits))
-		return;
+	if (memcmp(node->count, sum.count, sizeof(node->count)) || node->bits != sum.bits)
+		wrong_node(look, node, cpu, "contributors", &sum);
+}
 
-	look->wrong_nodes++;
-	snprintf(look->what, sizeof(look->what),
-		 "level %d on CPU %d counts %u %u %u %u bits %02x, has %u %u %u %u %02x",
-		 node->level, cpu,
-		 node->count[0], node->count[1], node->count[2], node->count[3],
-		 node->bits,
-		 sum.count[0], sum.count[1], sum.count[2], sum.count[3], sum.bits);
+static void look_at_node(struct look *look, struct psi_node *node, int cpu)
+{
+	look->following += node->following;
+	look_at_count(look, node, cpu);
+	look_at_states(look, node, cpu);
 }
 
 /* All other CPUs spin with interrupts off: nobody is in the middle of anything. */
@@ -200,6 +257,7 @@ static bool take_a_look(struct look *look)
 
 	look->tasks = 0;
 	look->counted = 0;
+	look->following = 0;
 	look->wrong_tasks = 0;
 	look->wrong_nodes = 0;
 	look->nr_groups = 0;
@@ -366,7 +424,7 @@ static void counts_match_the_facts(struct kunit *test)
 	int nr = 3 * num_online_cpus() + 2, i, n, bad;
 	struct look *look;
 	struct psi_stall stalls[PSI_NR_STALLS];
-	unsigned int most = 0;
+	unsigned int most = 0, following = 0;
 	bool cpu_off = false;
 
 	if (!static_branch_unlikely(&psi_enabled))
@@ -415,14 +473,16 @@ static void counts_match_the_facts(struct kunit *test)
 		KUNIT_EXPECT_LT_MSG(test, bad, 3, "%u tasks, %u nodes wrong: %s",
 				    look->wrong_tasks, look->wrong_nodes, look->what);
 		most = max(most, look->counted);
+		following += look->following;
 		if (bad == 3)
 			break;
 	}
 
 	/* Seeing nothing proves nothing. */
 	KUNIT_EXPECT_GT(test, most, 1);
-	kunit_info(test, "%d looks, %u tasks, up to %u of them counted\n", n,
-		   look->tasks, most);
+	KUNIT_EXPECT_GT(test, following, 0);
+	kunit_info(test, "%d looks, %u tasks, up to %u of them counted, %u nodes following\n",
+		   n, look->tasks, most, following);
 
 	if (cpu_off)
 		toggle_cpu(&cpu_off);

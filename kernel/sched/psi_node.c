@@ -16,27 +16,57 @@
  *	       a      b WAITING 3   (three tasks; one more or less changes the
  *	                             count here and is not seen above)
  *
- * Time is kept per state, not per bit. A node whose states stay the same takes
- * no time stamp, whatever happens to its counts.
+ * What remains is the busy task alone in a deep hierarchy: each of its sleeps
+ * would be seen on every level. There each ancestor is in the state that its
+ * only contributor is in, so it need not keep its own: it *follows* that child.
+ * Nodes that follow form a chain, which ends in one that counts for itself and
+ * hands its changes up past all of them:
+ *
+ *	root   counts   <-----+---------.	times(a) = own part + times(b)
+ *	  a      follows b    | up      |	times(b) = own part + times(c)
+ *	    b      follows c  |         |
+ *	      c      counts --'         | up
+ *	  d      counts ----------------'
+ *
+ * When a second contributor appears (here: of a or b), the node takes over what
+ * the end of the chain has, and counts for itself again, between that and what
+ * comes above. It begins to follow after some changes in a row that all came
+ * from the same contributor, so that two that take turns do not make it go back
+ * and forth. A child that went idle goes on being followed.
+ *
+ * Time is kept per state, not per bit, and has no stamp: when a state begins the
+ * clock is subtracted from its time, when it ends the clock is added. What lasts
+ * is not touched, whatever happens to counts. Times of a chain can be added and
+ * subtracted as they are, as all its nodes are in the same states.
+ *
+ * psi.c includes this file, because a change is so little work that calls would
+ * be much of it.
  *
  * Locking: the caller keeps all nodes of one CPU to itself while it calls a
- * function that changes one of them.
+ * function that changes one of them. psi_node_states() and psi_node_times() may
+ * be called at the same time, by somebody who tries again if they were. For such
+ * readers psi_node::child is one word, and a node that nobody follows any more
+ * has to live until they are gone.
  */
 #include <linux/bitops.h>
+#include <linux/cache.h>
+#include <linux/compiler.h>
+#include <linux/init.h>
 #include <linux/limits.h>
 #include <linux/minmax.h>
-#include <linux/printk.h>
 #include <linux/string.h>
+
+#include <asm/barrier.h>
 
 #include "psi_node.h"
 
-/**
- * psi_task_bits - what a task contributes to its group
- * @state: PSI_TASK_* bits
- *
- * Return: PSI_* bits (R-1, R-2).
- */
-u8 psi_task_bits(u8 state)
+/* So many changes in a row make a node follow where they come from. */
+#define PSI_STREAK	8
+
+/* ------------------------------ The rules ------------------------------ */
+
+/* What a task in a PSI_TASK_* state contributes to its group. */
+static u8 __init rule_of_task(u8 state)
 {
 	u8 bits = 0;
 
@@ -62,13 +92,8 @@ u8 psi_task_bits(u8 state)
 	return bits;
 }
 
-/**
- * psi_states - the rules (R-3)
- * @bits: PSI_* bits of a node
- *
- * Return: mask of enum psi_state.
- */
-u8 psi_states(u8 bits)
+/* The states of a node with these PSI_* bits. */
+static u8 __init rule_of_states(u8 bits)
 {
 	u8 states = 0;
 
@@ -96,6 +121,146 @@ u8 psi_states(u8 bits)
 	return states;
 }
 
+/* The rules for all that can be, so that a change need not go through them. */
+static u8 psi_bits_of[PSI_TASK_BITS + 1] __ro_after_init;
+static u8 psi_states_of[PSI_NODE_BITS + 1] __ro_after_init;
+
+/**
+ * psi_node_setup - to be called once, before all others
+ */
+void __init psi_node_setup(void)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(psi_bits_of); i++)
+		psi_bits_of[i] = rule_of_task(i);
+	for (i = 0; i < ARRAY_SIZE(psi_states_of); i++)
+		psi_states_of[i] = rule_of_states(i);
+}
+
+/**
+ * psi_task_bits - what a task contributes to its group
+ * @state: PSI_TASK_* bits
+ *
+ * Return: PSI_* bits (R-1, R-2).
+ */
+u8 psi_task_bits(u8 state)
+{
+	return psi_bits_of[state];
+}
+
+/* ------------------------------ Following ------------------------------ */
+
+/* Enough to tell the children of a node apart nearly always. */
+static u16 source_id(const struct psi_node *node)
+{
+	return (uintptr_t)node >> 7;
+}
+
+/* The end of the chain: the node that counts. */
+static struct psi_node *bottom(struct psi_node *node)
+{
+	while (node->following)
+		node = node->child;
+	return node;
+}
+
+static void add_times(u32 sum[], const u32 times[])
+{
+	int s;
+
+	for (s = 0; s < PSI_NR_STATES; s++)
+		sum[s] += times[s];
+}
+
+static void subtract_times(u32 sum[], const u32 times[])
+{
+	int s;
+
+	for (s = 0; s < PSI_NR_STATES; s++)
+		sum[s] -= times[s];
+}
+
+/* Is @from, one of its contributors, all that there is in @node? */
+static bool is_only_source(const struct psi_node *node, const struct psi_node *from)
+{
+	int i;
+
+	for (i = 0; i < PSI_NR_COUNTS; i++)
+		if (node->count[i] > 1)
+			return false;
+	return node->bits && node->bits == from->bits;
+}
+
+/* @from, which is all that there is in @node, hands up past it from now on. */
+static void follow(struct psi_node *node, struct psi_node *from)
+{
+	struct psi_node *child = from, *up = node->up;
+
+	subtract_times(node->times, child->times);
+	while (child->parent != node) {
+		child = child->parent;
+		subtract_times(node->times, child->times);
+	}
+
+	/* A reader that sees the pointer sees a node that is initialised. */
+	smp_store_release(&node->child, child);
+	node->following = true;
+	from->up = up;
+
+	/* For the next one it is the same contributor as before. */
+	if (up && up->source == source_id(node))
+		up->source = source_id(from);
+}
+
+/* Count again. What comes from the child is the node's one contributor so far. */
+static noinline void unfollow(struct psi_node *node)
+{
+	struct psi_node *from = node->child;
+	int i;
+
+	add_times(node->times, from->times);
+	while (from->following) {
+		from = from->child;
+		add_times(node->times, from->times);
+	}
+
+	for (i = 0; i < PSI_NR_COUNTS; i++)
+		node->count[i] = !!(from->bits & BIT(i));
+	node->bits = from->bits;
+	node->states = from->states;
+	node->up = from->up;
+	from->up = node;
+
+	/* Those that follow this node rely on it now. */
+	node->tell |= from->tell & BIT(PSI_NONIDLE);
+
+	node->streak = 0;
+	node->following = false;
+	WRITE_ONCE(node->child, NULL);
+}
+
+/* @from was the only one that has changed. If that is always so, follow it. */
+static struct psi_node *consider(struct psi_node *node, struct psi_node *from)
+{
+	u16 source = source_id(from);
+
+	if (node->source != source) {
+		node->source = source;
+		node->streak = 0;
+	} else if (++node->streak >= PSI_STREAK) {
+		node->streak = 0;
+		/* One with triggers has to see what happens. */
+		if (!(node->tell & ~BIT(PSI_NONIDLE)) && is_only_source(node, from)) {
+			follow(node, from);
+			return from;
+		}
+	}
+	return node;
+}
+
+/* ------------------------------- Changes ------------------------------- */
+
 /**
  * psi_node_init - an empty node below a parent
  * @node:   the node
@@ -105,81 +270,112 @@ void psi_node_init(struct psi_node *node, struct psi_node *parent)
 {
 	memset(node, 0, sizeof(*node));
 	node->parent = parent;
+	node->up = parent;
 	node->level = parent ? min(parent->level + 1, U8_MAX) : 0;
 	node->tell = BIT(PSI_NONIDLE);
 }
 
-/* Count one contributor; node->bits are right afterwards. */
-static void node_count(struct psi_node *node, u8 old, u8 new)
+/* More was taken away than there was; see psi_node_miscounted(). */
+static bool psi_miscounted;
+
+/* One bit of a contributor. In @gone it stays only if nobody else has it. */
+static __always_inline void count_bit(struct psi_node *node, int bit, u32 come, u32 *gone)
 {
-	unsigned int diff, bit;
-
-	for (diff = (old ^ new) & PSI_COUNTED_BITS; diff; diff &= diff - 1) {
-		bit = __ffs(diff);
-		if (new & BIT(bit)) {
-			node->count[bit]++;
-			node->bits |= BIT(bit);
-		} else if (!node->count[bit]) {
-			/* Somebody lied before; 0 is where the count mends. */
-			printk_deferred_once("psi: count %u below zero\n", bit);
-		} else if (!--node->count[bit]) {
-			node->bits &= ~BIT(bit);
+	if (come & BIT(bit)) {
+		if (unlikely(!++node->count[bit])) {
+			node->count[bit] = 1;	/* it mends here */
+			WRITE_ONCE(psi_miscounted, true);
 		}
+	} else if (*gone & BIT(bit)) {
+		if (unlikely(--node->count[bit]))
+			*gone &= ~BIT(bit);
 	}
-
-	node->bits &= ~(old & PSI_SINGLE_BITS);
-	node->bits |= new & PSI_SINGLE_BITS;
 }
 
-/* Add the time that has gone by in the present states. */
-static void add_time(u32 times[], u8 states, u32 units)
+/* Count one contributor; node->bits are right afterwards. */
+static __always_inline void node_count(struct psi_node *node, u32 old, u32 new)
 {
-	unsigned int left;
+	u32 diff = old ^ new, come, gone;
 
-	for (left = states; left; left &= left - 1)
-		times[__ffs(left)] += units;
+	/* Otherwise it is taken apart again, into more than it was. */
+	OPTIMIZER_HIDE_VAR(diff);
+	come = diff & new;
+	gone = diff & old;
+
+	if (unlikely(diff & (PSI_IOWAIT | PSI_MEMSTALL))) {
+		count_bit(node, PSI_COUNT_IOWAIT, come, &gone);
+		count_bit(node, PSI_COUNT_MEMSTALL, come, &gone);
+	}
+	count_bit(node, PSI_COUNT_PRODUCTIVE, come, &gone);
+	count_bit(node, PSI_COUNT_WAITING, come, &gone);
+
+	node->bits = (node->bits & ~gone) | new;
 }
 
 /*
- * The counts are right: make the states follow from them. Return: does one
- * begin that the caller wants to know of?
+ * The bits have changed: make the states follow from them. Return: those that
+ * begin and are of interest. So do the next ones.
  */
-static bool node_settle(struct psi_node *node, u32 now)
+static __always_inline u32 node_settle(struct psi_node *node, u32 now)
 {
-	u8 states = psi_states(node->bits);
-	u8 begun = states & ~node->states;
-	u32 units;
+	u32 was = node->states, is = psi_states_of[node->bits];
+	u32 diff = is ^ was, begun, left;
 
-	if (states == node->states)
-		return false;
+	if (!diff)
+		return 0;
+	OPTIMIZER_HIDE_VAR(diff);
+	begun = diff & is;
 
-	if (node->states) {
-		units = psi_elapsed(node->since, now);
-		add_time(node->times, node->states, units);
-		node->since += units;
-	} else {
-		node->since = now;	/* the old one may be any time ago */
-	}
-	node->states = states;
+	for (left = begun; left; left &= left - 1)
+		node->times[__ffs(left)] -= now;
+	for (left = diff & was; left; left &= left - 1)
+		node->times[__ffs(left)] += now;
+
+	node->states = is;
 	return begun & node->tell;
 }
 
-/* One level up: the node has become a contributor that changes, or has not. */
-static void climb(struct psi_change *c, u8 before)
+/* Count a change, and make it that of @c's node, for what is above. */
+static __always_inline u32 change_one(struct psi_change *c, u32 now)
 {
+	struct psi_node *node = c->node;
+	u32 before;
+
+	if (unlikely(node->following))
+		unfollow(node);
+
+	before = node->bits;
+	node_count(node, c->old, c->new);
+	if (node->bits == before) {
+		c->node = NULL;
+		return 0;
+	}
+
 	c->old = before;
-	c->new = c->node->bits;
-	c->node = c->old == c->new ? NULL : c->node->parent;
+	c->new = node->bits;
+	c->node = node->up;
+	return node_settle(node, now);
 }
 
-static bool change_one(struct psi_change *c, u32 now)
+/* One step of a climb from @below, or from a task if that is NULL. */
+static __always_inline u32 climb(struct psi_change *c, struct psi_node **below, u32 now)
 {
-	u8 before = c->node->bits;
-	bool tell;
+	struct psi_node *node = c->node;
+	u32 tell = change_one(c, now);
 
-	node_count(c->node, c->old, c->new);
-	tell = node_settle(c->node, now);
-	climb(c, before);
+	/* The other change may have put something in between. */
+	*below = *below && (*below)->up == node ? consider(node, *below) : node;
+	return tell;
+}
+
+/* @from had other bits @before: what is above? */
+static __always_inline u32 change_above(struct psi_node *from, u32 before, u32 now)
+{
+	struct psi_change c = { from->up, before, from->bits };
+	u32 tell = 0;
+
+	while (c.node)
+		tell |= climb(&c, &from, now);
 	return tell;
 }
 
@@ -193,19 +389,104 @@ static bool change_one(struct psi_change *c, u32 now)
  */
 bool psi_node_change(struct psi_change c, u32 now)
 {
-	bool tell = false;
+	struct psi_node *node = c.node;
+	u32 tell;
 
-	while (c.node)
-		tell |= change_one(&c, now);
+	if (!node)
+		return false;
+
+	tell = change_one(&c, now);
+	if (c.node)
+		tell |= change_above(node, c.old, now);
 	return tell;
 }
 
 /* Of two paths to the root, is @a the one to climb for them to meet? */
-static bool is_deeper(const struct psi_change *a, const struct psi_change *b)
+static bool is_deeper(const struct psi_node *a, const struct psi_node *b)
 {
-	if (!a->node || !b->node)
-		return a->node;
-	return a->node->level >= b->node->level;
+	return a && (!b || a->level >= b->level);
+}
+
+/*
+ * Two contributors of one node change. For counts it makes no difference whose is
+ * which, and mostly one becomes what the other was, so that only the rest is to be
+ * counted. Bits that one contributor has at most follow from both.
+ */
+static __always_inline u32 change_two(struct psi_node *node, u32 prev_old, u32 prev_new,
+				      u32 next_old, u32 next_new, u32 now)
+{
+	u32 before, single;
+
+	if (prev_old == next_new && next_old == prev_new)
+		return 0;
+
+	if (unlikely(node->following))
+		unfollow(node);
+
+	before = node->bits;
+	if (likely(prev_old == next_new)) {
+		node_count(node, next_old, prev_new);
+	} else {
+		single = (before & ~(prev_old | next_old)) | prev_new | next_new;
+		node_count(node, prev_old, prev_new);
+		node_count(node, next_old, next_new);
+		node->bits = (node->bits & ~PSI_SINGLE_BITS) | (single & PSI_SINGLE_BITS);
+	}
+	if (node->bits == before)
+		return 0;
+
+	return node_settle(node, now) | change_above(node, before, now);
+}
+
+/* Do both count, and hand up to the same node? Then none is above the other. */
+static __always_inline bool are_siblings(const struct psi_node *a, const struct psi_node *b)
+{
+	return a && b && a != b && !a->following && !b->following &&
+	       a->up && a->up == b->up;
+}
+
+/* A switch between such nodes, as two containers are. */
+static __always_inline u32 switch_siblings(struct psi_change prev, struct psi_change next,
+					   u32 now)
+{
+	u32 prev_before = prev.node->bits, next_before = next.node->bits, tell = 0;
+
+	node_count(prev.node, prev.old, prev.new);
+	if (prev.node->bits != prev_before)
+		tell |= node_settle(prev.node, now);
+
+	node_count(next.node, next.old, next.new);
+	if (next.node->bits != next_before)
+		tell |= node_settle(next.node, now);
+
+	return tell | change_two(prev.node->up, prev_before, prev.node->bits,
+				 next_before, next.node->bits, now);
+}
+
+/* A switch between any nodes. */
+static noinline u32 climb_and_meet(struct psi_change prev, struct psi_change next, u32 now)
+{
+	struct psi_node *below_prev = NULL, *below_next = NULL;
+	u32 tell = 0;
+
+	while (prev.node != next.node) {
+		if (is_deeper(prev.node, next.node))
+			tell |= climb(&prev, &below_prev, now);
+		else
+			tell |= climb(&next, &below_next, now);
+	}
+	if (prev.node)
+		tell |= change_two(prev.node, prev.old, prev.new, next.old, next.new, now);
+	return tell;
+}
+
+/* See psi_node_switch(). */
+static __always_inline u32 switch_nodes(struct psi_change prev, struct psi_change next,
+					u32 now)
+{
+	if (likely(are_siblings(prev.node, next.node)))
+		return switch_siblings(prev, next, now);
+	return climb_and_meet(prev, next, now);
 }
 
 /**
@@ -223,22 +504,7 @@ static bool is_deeper(const struct psi_change *a, const struct psi_change *b)
  */
 bool psi_node_switch(struct psi_change prev, struct psi_change next, u32 now)
 {
-	bool tell = false;
-	u8 before;
-
-	while (prev.node != next.node)
-		tell |= change_one(is_deeper(&prev, &next) ? &prev : &next, now);
-
-	if (!prev.node)
-		return tell;
-
-	before = prev.node->bits;
-	node_count(prev.node, prev.old, prev.new);
-	node_count(prev.node, next.old, next.new);
-	tell |= node_settle(prev.node, now);
-	climb(&prev, before);
-
-	return psi_node_change(prev, now) || tell;
+	return switch_nodes(prev, next, now);
 }
 
 /**
@@ -252,11 +518,109 @@ bool psi_node_irq(struct psi_node *node, u32 units)
 {
 	u8 tell = 0;
 
-	for (; node; node = node->parent) {
+	for (; node; node = node->up) {
 		node->times[PSI_IRQ_FULL] += units;
 		tell |= node->tell;
 	}
 	return tell & BIT(PSI_IRQ_FULL);
+}
+
+/* ------------------------- The tree, and readers ------------------------- */
+
+/**
+ * psi_node_set_parent - a node contributes to another one from now on
+ * @node:   the node
+ * @parent: the other one, or NULL; above @node, and in the tree
+ * @now:    units
+ *
+ * Return: as psi_node_change().
+ */
+bool psi_node_set_parent(struct psi_node *node, struct psi_node *parent, u32 now)
+{
+	struct psi_change from = { .node = node->parent };
+	struct psi_change to = { .node = parent };
+	struct psi_node *end = bottom(node);
+
+	if (from.node == to.node)
+		return false;
+
+	psi_node_forget(node);
+	node->parent = parent;
+	end->up = parent;
+
+	from.old = end->bits;
+	to.new = end->bits;
+	return psi_node_switch(from, to, now);
+}
+
+/**
+ * psi_node_set_tell - is a state of interest when it begins?
+ * @node:  the node
+ * @state: the state
+ * @tell:  is it? If it is of a stall, the node counts for itself until no more
+ *	   of them are of interest.
+ */
+void psi_node_set_tell(struct psi_node *node, enum psi_state state, bool tell)
+{
+	if (!tell) {
+		node->tell &= ~BIT(state);
+		return;
+	}
+
+	node->tell |= BIT(state);
+	if (state == PSI_NONIDLE)
+		bottom(node)->tell |= BIT(state);
+	else if (node->following)
+		unfollow(node);
+}
+
+/**
+ * psi_node_is_followed - does the parent look at this node?
+ * @node: the node
+ *
+ * May be called at any time for a node that has no bits: nobody begins to follow
+ * such a one.
+ *
+ * Return: true if so.
+ */
+bool psi_node_is_followed(const struct psi_node *node)
+{
+	return node->parent && READ_ONCE(node->parent->child) == node;
+}
+
+/**
+ * psi_node_forget - do not follow the node any more
+ * @node: the node, which may then leave the tree if it has no bits
+ */
+void psi_node_forget(struct psi_node *node)
+{
+	if (psi_node_is_followed(node))
+		unfollow(node->parent);
+}
+
+/**
+ * psi_node_miscounted - has anybody lied about what changes?
+ *
+ * Return: true if a count has been below zero since the kernel started.
+ */
+bool psi_node_miscounted(void)
+{
+	return READ_ONCE(psi_miscounted);
+}
+
+/**
+ * psi_node_states - in which states is the node?
+ * @node: the node
+ *
+ * Return: mask of enum psi_state.
+ */
+u8 psi_node_states(const struct psi_node *node)
+{
+	const struct psi_node *child;
+
+	while ((child = READ_ONCE(node->child)))
+		node = child;
+	return node->states;
 }
 
 /**
@@ -264,9 +628,26 @@ bool psi_node_irq(struct psi_node *node, u32 units)
  * @node:  the node
  * @now:   units
  * @times: PSI_NR_STATES of them, units modulo 2^32
+ *
+ * A clock that is behind the one by which a state began makes its time go back
+ * a little.
+ *
+ * Return: mask of the states that last.
  */
-void psi_node_times(const struct psi_node *node, u32 now, u32 times[])
+u8 psi_node_times(const struct psi_node *node, u32 now, u32 times[])
 {
+	const struct psi_node *child;
+	u8 states;
+	u32 left;
+
 	memcpy(times, node->times, sizeof(node->times));
-	add_time(times, node->states, psi_elapsed(node->since, now));
+	while ((child = READ_ONCE(node->child))) {
+		node = child;
+		add_times(times, node->times);
+	}
+
+	states = READ_ONCE(node->states);
+	for (left = states; left; left &= left - 1)
+		times[__ffs(left)] += now;
+	return states;
 }
