@@ -56,6 +56,10 @@ test-debug: kernel ## the races again, under KASAN and lockdep
 		scripts/selftest --debug build/debug/$(image) build/initramfs.cpio.gz build/debug/guest
 	@scripts/tally build/test/debug
 
+bench: tree ## what PSI costs: the base's own, none, and ours
+	@scripts/setup gnuplot-nox
+	@scripts/bench
+
 tree: setup ## build/tree: the base and our commits on it
 	@$(step)/tree.log "kernel source with the series" scripts/series tree
 
@@ -101,5 +105,5 @@ test-apply: tree
 test-prefixes: kernel
 	@$(part) prefixes "each patch builds and boots" scripts/test/prefixes
 
-.PHONY: help run shell test check kunit selftest test-base tree kernel series \
+.PHONY: help run shell test check kunit selftest test-base bench tree kernel series \
 	apply clean setup test-check test-kunit test-selftest test-debug test-default-off test-apply test-prefixes
