@@ -408,14 +408,14 @@ static bool is_deeper(const struct psi_node *a, const struct psi_node *b)
 }
 
 /*
- * Two contributors of one node change. For counts it makes no difference whose is
- * which, and mostly one becomes what the other was, so that only the rest is to be
- * counted. Bits that one contributor has at most follow from both.
+ * Two contributors of one node change. Mostly the next one becomes what the last
+ * one was; then it makes no difference who is who, and only the rest has to be
+ * counted. Otherwise the last one goes first, as only one can be on the CPU.
  */
 static __always_inline u32 change_two(struct psi_node *node, u32 prev_old, u32 prev_new,
 				      u32 next_old, u32 next_new, u32 now)
 {
-	u32 before, single;
+	u32 before;
 
 	if (prev_old == next_new && next_old == prev_new)
 		return 0;
@@ -427,10 +427,8 @@ static __always_inline u32 change_two(struct psi_node *node, u32 prev_old, u32 p
 	if (likely(prev_old == next_new)) {
 		node_count(node, next_old, prev_new);
 	} else {
-		single = (before & ~(prev_old | next_old)) | prev_new | next_new;
 		node_count(node, prev_old, prev_new);
 		node_count(node, next_old, next_new);
-		node->bits = (node->bits & ~PSI_SINGLE_BITS) | (single & PSI_SINGLE_BITS);
 	}
 	if (node->bits == before)
 		return 0;

@@ -906,6 +906,48 @@ static void a_followed_group_can_go(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, psi_node_states(&f->root), S(NONIDLE));
 }
 
+/*
+ * Two changes at once, of which the second makes a node count again that the
+ * first one has gone past. The top may be about to follow, at any of these times.
+ */
+static void following_ends_on_the_way(struct kunit *test)
+{
+	const u8 run = psi_task_bits(CPU), wait = psi_task_bits(RUN);
+	struct psi_node top, middle, aside, leaf[2];
+	int turns, i;
+	u8 now, then;
+
+	for (turns = 0; turns < 40; turns++) {
+		psi_node_init(&top, NULL);
+		psi_node_init(&aside, &top);
+		psi_node_init(&middle, &top);
+		psi_node_init(&leaf[0], &middle);
+		psi_node_init(&leaf[1], &middle);
+
+		/* Both follow, and then the top not any more. */
+		for (i = 0; i < ENOUGH; i++)
+			psi_node_change((struct psi_change) {
+				&leaf[0], i % 2 ? run : 0, i % 2 ? 0 : run }, 1);
+		psi_node_change((struct psi_change) { &aside, 0, wait }, 2);
+		psi_node_change((struct psi_change) { &aside, wait, 0 }, 2);
+
+		now = turns % 2 ? run : wait;
+		psi_node_change((struct psi_change) { &leaf[0], 0, now }, 3);
+		for (i = 0; i < turns / 2; i++, now = then) {
+			then = now == run ? wait : run;
+			psi_node_change((struct psi_change) { &leaf[0], now, then }, 3);
+		}
+
+		then = now == run ? wait : run;
+		psi_node_switch((struct psi_change) { &leaf[0], now, then },
+				(struct psi_change) { &leaf[1], 0, wait }, 4);
+		psi_node_change((struct psi_change) { &leaf[0], then, 0 }, 5);
+		psi_node_change((struct psi_change) { &leaf[1], wait, 0 }, 6);
+		KUNIT_EXPECT_EQ(test, psi_node_states(&middle), 0);
+		KUNIT_EXPECT_EQ(test, psi_node_states(&top), 0);
+	}
+}
+
 /* Two that alternate are not followed: that would be more work. */
 static void alternating_groups_are_not_followed(struct kunit *test)
 {
@@ -1050,6 +1092,7 @@ static struct kunit_case psi_node_cases[] = {
 	KUNIT_CASE(two_busy_groups_meet_once),
 	KUNIT_CASE(a_trigger_ends_following),
 	KUNIT_CASE(a_followed_group_can_go),
+	KUNIT_CASE(following_ends_on_the_way),
 	KUNIT_CASE(alternating_groups_are_not_followed),
 	KUNIT_CASE(long_states_last_68_minutes),
 	KUNIT_CASE(clocks_may_disagree),
