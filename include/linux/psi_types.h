@@ -47,7 +47,6 @@ struct psi_task {
 /**
  * struct psi_rq - what PSI keeps with each runqueue
  * @seq:	odd while nodes of the CPU are being written
- * @enqueued:	the runqueue's clock when a task was last put into it, ns
  * @lender:	whose CPU an observer has, or NULL
  * @irq_ns:	interrupt time that has been counted, ns
  *
@@ -55,7 +54,6 @@ struct psi_task {
  */
 struct psi_rq {
 	seqcount_t		seq;
-	u64			enqueued;
 	struct task_struct	*lender;
 	u64			irq_ns;
 };

@@ -44,9 +44,8 @@
  * each look at the pressure would make some.
  *
  * The time is the runqueue's clock, which the scheduler has just brought up to
- * date when it calls. Only what others tell needs to look at a clock, and a switch
- * to a task that has just woken up: the scheduler then leaves its clock as it was
- * at the wakeup, however long ago that is.
+ * date when it calls (see psi_needs_clock()); only what others tell needs to
+ * look at a clock.
  *
  * The nodes of one CPU are written under its rq lock. Readers do not take it:
  * psi_rq::seq tells them when to try again, and RCU keeps the nodes that they
@@ -291,7 +290,6 @@ void __psi_enqueue(struct rq *rq, struct task_struct *p, int flags)
 	if (p->psi.state & PSI_TASK_ONCPU)
 		return;
 
-	rq->psi.enqueued = rq->clock;
 	count_task(rq, p, sched_now(rq));
 }
 
@@ -331,16 +329,18 @@ void __psi_dequeue(struct rq *rq, struct task_struct *p, int flags)
 }
 
 static noinline void switch_tasks(struct rq *rq, struct task_struct *prev,
-				  struct task_struct *next, u32 now)
+				  struct task_struct *next)
 {
+	u8 prev_state = prev->psi.state & ~PSI_TASK_ONCPU;
+	u8 next_state = next->psi.state | PSI_TASK_ONCPU;
 	struct psi_change from, to;
 
-	prev->psi.state &= ~PSI_TASK_ONCPU;
-	next->psi.state |= PSI_TASK_ONCPU;
+	prev->psi.state = prev_state;
+	next->psi.state = next_state;
 
-	from = task_change(rq, prev, psi_task_bits(prev->psi.state));
-	to = task_change(rq, next, psi_task_bits(next->psi.state));
-	apply_switch(rq, from, to, now);
+	from = task_change(rq, prev, psi_task_bits(prev_state));
+	to = task_change(rq, next, psi_task_bits(next_state));
+	apply_switch(rq, from, to, sched_now(rq));
 }
 
 /*
@@ -348,7 +348,7 @@ static noinline void switch_tasks(struct rq *rq, struct task_struct *prev,
  * that changes is that another one waits, or none. Return: false if it is not so.
  */
 static __always_inline bool switch_in_group(struct rq *rq, struct task_struct *prev,
-					    struct task_struct *next, u32 now)
+					    struct task_struct *next)
 {
 	u8 prev_state = prev->psi.state & ~PSI_TASK_ONCPU;
 	u8 next_state = next->psi.state | PSI_TASK_ONCPU;
@@ -364,13 +364,13 @@ static __always_inline bool switch_in_group(struct rq *rq, struct task_struct *p
 	prev->psi.counted = off;
 	next->psi.counted = oncpu;
 
-	apply_change(rq, prev->psi.node, waiting, off, now);
+	apply_change(rq, prev->psi.node, waiting, off, sched_now(rq));
 	return true;
 }
 
 /* One of the two is an observer. */
 static noinline void switch_observer(struct rq *rq, struct task_struct *prev,
-				     struct task_struct *next, u32 now)
+				     struct task_struct *next)
 {
 	struct task_struct *owner = rq->psi.lender ?: prev;
 
@@ -384,7 +384,7 @@ static noinline void switch_observer(struct rq *rq, struct task_struct *prev,
 	} else if (rq->psi.lender) {
 		end_lending(rq, owner);
 	}
-	switch_tasks(rq, owner, next, now);
+	switch_tasks(rq, owner, next);
 }
 
 #ifdef CONFIG_IRQ_TIME_ACCOUNTING
@@ -424,31 +424,23 @@ void __psi_tick(struct rq *rq, struct task_struct *curr)
 		take_irq_time(rq, curr);
 }
 
-/* The clock stands still, or there is interrupt time to count. */
-static noinline void switch_late(struct rq *rq, struct task_struct *prev,
-				 struct task_struct *next)
+static noinline void switch_after_irq(struct rq *rq, struct task_struct *prev,
+				      struct task_struct *next)
 {
-	u32 now = clock_now(cpu_of(rq));
-
-	__psi_tick(rq, prev);
-	if ((prev->psi.state | next->psi.state) & PSI_TASK_OBSERVER)
-		switch_observer(rq, prev, next, now);
-	else
-		switch_tasks(rq, prev, next, now);
+	take_irq_time(rq, prev);
+	__psi_switch(rq, prev, next);
 }
 
 /* see psi_switch() */
 void __psi_switch(struct rq *rq, struct task_struct *prev,
 		  struct task_struct *next)
 {
-	u32 now = sched_now(rq);
-
-	if (unlikely(rq->psi.enqueued == rq->clock || rq->psi.irq_ns != irq_ns(rq)))
-		switch_late(rq, prev, next);
+	if (unlikely(rq->psi.irq_ns != irq_ns(rq)))
+		switch_after_irq(rq, prev, next);
 	else if (unlikely((prev->psi.state | next->psi.state) & PSI_TASK_OBSERVER))
-		switch_observer(rq, prev, next, now);
-	else if (!switch_in_group(rq, prev, next, now))
-		switch_tasks(rq, prev, next, now);
+		switch_observer(rq, prev, next);
+	else if (!switch_in_group(rq, prev, next))
+		switch_tasks(rq, prev, next);
 }
 
 /* Take a task that is on no runqueue off the CPU where it last ran. */

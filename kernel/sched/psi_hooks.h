@@ -57,6 +57,19 @@ static inline void psi_dequeue(struct rq *rq, struct task_struct *p, int flags)
 }
 
 /**
+ * psi_needs_clock - does schedule() have to look at the clock?
+ *
+ * If a task preempts that has just woken up it would go by the time of the wakeup.
+ * But that may be a while ago, and it is how long the task has waited.
+ *
+ * Return: true if so.
+ */
+static inline bool psi_needs_clock(void)
+{
+	return static_branch_unlikely(&psi_enabled);
+}
+
+/**
  * psi_switch - the CPU goes from one task to another
  * @rq:   the runqueue
  * @prev: the task that had it
@@ -109,6 +122,7 @@ static inline void psi_enqueue(struct rq *rq, struct task_struct *p, int flags) 
 static inline void psi_dequeue(struct rq *rq, struct task_struct *p, int flags) { }
 static inline void psi_switch(struct rq *rq, struct task_struct *prev,
 			      struct task_struct *next) { }
+static inline bool psi_needs_clock(void) { return false; }
 static inline void psi_wake_migrate(struct task_struct *p) { }
 static inline void psi_tick(struct rq *rq, struct task_struct *curr) { }
 static inline void psi_fork(struct task_struct *p) { }

@@ -240,21 +240,32 @@ static noinline void unfollow(struct psi_node *node)
 	WRITE_ONCE(node->child, NULL);
 }
 
-/* @from was the only one that has changed. If that is always so, follow it. */
-static struct psi_node *consider(struct psi_node *node, struct psi_node *from)
+/* It is always @from that changes: follow it, if that is all there is. */
+static noinline struct psi_node *try_follow(struct psi_node *node, struct psi_node *from)
+{
+	node->streak = 0;
+
+	/* One with triggers has to see what happens. */
+	if (node->tell & ~BIT(PSI_NONIDLE) || !is_only_source(node, from))
+		return node;
+	follow(node, from);
+	return from;
+}
+
+/*
+ * @from was the only one that has changed in @node. Return: the one that hands up
+ * from now on.
+ */
+static __always_inline struct psi_node *consider(struct psi_node *node,
+						 struct psi_node *from)
 {
 	u16 source = source_id(from);
 
 	if (node->source != source) {
 		node->source = source;
 		node->streak = 0;
-	} else if (++node->streak >= PSI_STREAK) {
-		node->streak = 0;
-		/* One with triggers has to see what happens. */
-		if (!(node->tell & ~BIT(PSI_NONIDLE)) && is_only_source(node, from)) {
-			follow(node, from);
-			return from;
-		}
+	} else if (unlikely(++node->streak >= PSI_STREAK)) {
+		return try_follow(node, from);
 	}
 	return node;
 }
