@@ -248,20 +248,24 @@ static __always_inline void apply_switch(struct rq *rq, struct psi_change from,
 	}
 }
 
+static __always_inline void change_task(struct rq *rq, struct task_struct *p, u8 bits,
+					u32 now)
+{
+	struct psi_change c = task_change(rq, p, bits);
+
+	apply_change(rq, c.node, c.old, c.new, now);
+}
+
 /* Make the node's view of the task true. */
 static __always_inline void count_task(struct rq *rq, struct task_struct *p, u32 now)
 {
-	struct psi_change c = task_change(rq, p, psi_task_bits(p->psi.state));
-
-	apply_change(rq, c.node, c.old, c.new, now);
+	change_task(rq, p, psi_task_bits(p->psi.state), now);
 }
 
 /* The task leaves this CPU, and keeps its state. */
 static void uncount_task(struct rq *rq, struct task_struct *p, u32 now)
 {
-	struct psi_change c = task_change(rq, p, 0);
-
-	apply_change(rq, c.node, c.old, c.new, now);
+	change_task(rq, p, 0, now);
 }
 
 /* ------------------------------ The hooks ------------------------------ */

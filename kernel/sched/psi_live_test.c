@@ -167,7 +167,7 @@ static void look_at_states(struct look *look, struct psi_node *node, int cpu)
 		if (p->psi.counted && is_below(p->psi.node, node))
 			add_bits(&sum, p->psi.counted);
 
-	if (end->bits != sum.bits || end->states != psi_node_states(node))
+	if (end->bits != sum.bits || psi_node_states(node) != psi_states(sum.bits))
 		wrong_node(look, end, cpu, "tasks below", &sum);
 	if (node->following && !is_below(end, node))
 		wrong_node(look, end, cpu, "follows a stranger", &sum);

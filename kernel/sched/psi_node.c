@@ -149,6 +149,17 @@ u8 psi_task_bits(u8 state)
 	return psi_bits_of[state];
 }
 
+/**
+ * psi_states - the rules (R-3)
+ * @bits: PSI_* bits of a node
+ *
+ * Return: mask of enum psi_state.
+ */
+u8 psi_states(u8 bits)
+{
+	return psi_states_of[bits];
+}
+
 /* ------------------------------ Following ------------------------------ */
 
 /* Enough to tell the children of a node apart nearly always. */
@@ -329,7 +340,7 @@ static __always_inline void node_count(struct psi_node *node, u32 old, u32 new)
  */
 static __always_inline u32 node_settle(struct psi_node *node, u32 now)
 {
-	u32 was = node->states, is = psi_states_of[node->bits];
+	u32 was = node->states, is = psi_states(node->bits);
 	u32 diff = is ^ was, begun, left;
 
 	if (!diff)
@@ -344,6 +355,15 @@ static __always_inline u32 node_settle(struct psi_node *node, u32 now)
 
 	node->states = is;
 	return begun & node->tell;
+}
+
+/* A change of one contributor, in a node that counts. */
+static __always_inline u32 change_here(struct psi_node *node, u32 old, u32 new, u32 now)
+{
+	u32 before = node->bits;
+
+	node_count(node, old, new);
+	return node->bits == before ? 0 : node_settle(node, now);
 }
 
 /* Count a change, and make it that of @c's node, for what is above. */
@@ -460,14 +480,8 @@ static __always_inline u32 switch_siblings(struct psi_change prev, struct psi_ch
 {
 	u32 prev_before = prev.node->bits, next_before = next.node->bits, tell = 0;
 
-	node_count(prev.node, prev.old, prev.new);
-	if (prev.node->bits != prev_before)
-		tell |= node_settle(prev.node, now);
-
-	node_count(next.node, next.old, next.new);
-	if (next.node->bits != next_before)
-		tell |= node_settle(next.node, now);
-
+	tell |= change_here(prev.node, prev.old, prev.new, now);
+	tell |= change_here(next.node, next.old, next.new, now);
 	return tell | change_two(prev.node->up, prev_before, prev.node->bits,
 				 next_before, next.node->bits, now);
 }

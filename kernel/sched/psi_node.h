@@ -154,6 +154,7 @@ struct psi_change {
 
 void psi_node_setup(void);
 u8 psi_task_bits(u8 state);
+u8 psi_states(u8 bits);
 void psi_node_init(struct psi_node *node, struct psi_node *parent);
 bool psi_node_change(struct psi_change c, u32 now);
 bool psi_node_switch(struct psi_change prev, struct psi_change next, u32 now);
