@@ -29,6 +29,7 @@
 
 #define MAX_TASKS	32
 #define SAMPLES		200
+#define FORKS		2000
 #define DRIVER		"/proc/psi_bench"
 
 static const int depths[] = { 0, 1, 2, 4, 8, 16 };
@@ -306,32 +307,37 @@ static void bench_turns(void)
 /* ---- a task by itself ---- */
 
 /* The average: not each of them has to get memory and to give it back. */
-static double forks(int count)
+/* The median: now and then a fork has ticks and RCU callbacks in its way. */
+static double forks(double *ns, int count)
 {
-	__u64 from = now_ns();
+	__u64 from;
 	pid_t pid;
 	int i;
 
 	for (i = 0; i < count; i++) {
+		from = now_ns();
 		pid = fork();
 		check(pid >= 0, "fork");
 		if (!pid)
 			_exit(0);
 		check(waitpid(pid, NULL, 0) == pid, "waitpid");
+		ns[i] = now_ns() - from;
 	}
-	return (double)(now_ns() - from) / count;
+	return median(ns, count);
 }
 
 static void bench_fork(void)
 {
 	static const int at[] = { 0, 1, 8 };
+	/* Shared: not to be copied when it is written to after a fork. */
+	double *ns = shared_alloc(FORKS * sizeof(double));
 	char path[GROUP_PATH];
 	size_t d;
 
 	for (d = 0; d < ARRAY_SIZE(at); d++) {
 		join(group_at(path, at[d], 1, 0));
-		forks(500);
-		report("fork", "exit", at[d], forks(2000), "ns");
+		forks(ns, FORKS / 4);
+		report("fork", "exit", at[d], forks(ns, FORKS), "ns");
 		join(CGROUP_ROOT);
 		remove_groups();
 	}
