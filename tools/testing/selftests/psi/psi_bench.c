@@ -306,7 +306,6 @@ static void bench_turns(void)
 
 /* ---- a task by itself ---- */
 
-/* The average: not each of them has to get memory and to give it back. */
 /* The median: now and then a fork has ticks and RCU callbacks in its way. */
 static double forks(double *ns, int count)
 {
