@@ -48,10 +48,7 @@ test-base: setup tree ## what of that the base's own PSI does not pass
 	@scripts/initramfs build/tree build/initramfs.cpio.gz
 	@scripts/selftest --base build/base/obj/$(image) build/initramfs.cpio.gz build/base/test
 
-test-debug: kernel ## the races again, under KASAN and lockdep
-	@$(step)/debug-kernel.log "kernel with KASAN and lockdep" \
-		env EXTRA_CONFIG="$$(cat scripts/debug.config)" \
-		scripts/kernel build/tree build/debug
+test-debug: debug-kernel ## the races again, under KASAN and lockdep
 	@$(part) debug "races under KASAN and lockdep" \
 		scripts/selftest --debug build/debug/$(image) build/initramfs.cpio.gz build/debug/guest
 	@scripts/tally build/test/debug
@@ -66,6 +63,11 @@ tree: setup ## build/tree: the base and our commits on it
 kernel: tree ## build our kernel
 	@$(step)/kernel.log "kernel" scripts/kernel build/tree build/obj
 	@$(step)/initramfs.log "initramfs" scripts/initramfs build/tree build/initramfs.cpio.gz
+
+debug-kernel: kernel
+	@$(step)/debug-kernel.log "kernel with KASAN and lockdep" \
+		env EXTRA_CONFIG="$$(cat scripts/debug.config)" \
+		scripts/kernel build/tree build/debug
 
 series: tree ## build/series: patches to send, with a cover letter
 	@$(step)/series.log "patches to send" scripts/series mail
@@ -89,15 +91,10 @@ test-selftest: kernel
 	@$(part) selftest "tests in the guest" \
 		scripts/selftest build/obj/$(image) build/initramfs.cpio.gz build/guest
 
-# One option apart from the other kernel: begin with a copy of that.
-test-default-off: kernel
-	@test -d build/default-off || cp -a build/obj build/default-off
-	@$(step)/default-off-kernel.log "kernel with PSI_DEFAULT_DISABLED" \
-		env EXTRA_CONFIG=CONFIG_PSI_DEFAULT_DISABLED=y \
-		scripts/kernel build/tree build/default-off
+test-default-off: debug-kernel
 	@$(part) default-off "psi= where the default is off" \
 		scripts/selftest --default-off --only R-10 --guest one-cpu,default \
-		build/default-off/$(image) build/initramfs.cpio.gz build/default-off/guest
+		build/debug/$(image) build/initramfs.cpio.gz build/default-off
 
 test-apply: tree
 	@$(part) apply "the series on every base" scripts/test/apply
@@ -105,5 +102,5 @@ test-apply: tree
 test-prefixes: kernel
 	@$(part) prefixes "each patch builds and boots" scripts/test/prefixes
 
-.PHONY: help run shell test check kunit selftest test-base bench tree kernel series \
+.PHONY: help run shell test check kunit selftest test-base bench tree kernel debug-kernel series \
 	apply clean setup test-check test-kunit test-selftest test-debug test-default-off test-apply test-prefixes
