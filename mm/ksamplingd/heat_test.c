@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit test of heat.c, against a model that halves every page at each epoch and
+ * counts them all.
+ */
+#include <kunit/test.h>
+#include <linux/bits.h>
+#include <linux/limits.h>
+#include <linux/log2.h>
+#include <linux/minmax.h>
+#include <linux/prandom.h>
+#include <linux/string.h>
+
+#include "heat.h"
+
+#define PAGES	64
+
+struct model {
+	u32 heat[PAGES];
+	u8 order[PAGES];
+};
+
+static void model_sample(struct model *m, int page, u8 order)
+{
+	m->heat[page] = min(m->heat[page] + 512ULL / (1U << order), (u64)U32_MAX);
+	m->order[page] = order;
+}
+
+static void model_cool(struct model *m)
+{
+	int page;
+
+	for (page = 0; page < PAGES; page++)
+		m->heat[page] /= 2;
+}
+
+static unsigned long model_bin(const struct model *m, int bin)
+{
+	unsigned long pages = 0;
+	int page;
+
+	for (page = 0; page < PAGES; page++)
+		if (m->heat[page] >= 1ULL << bin && m->heat[page] < 2ULL << bin)
+			pages += 1UL << m->order[page];
+	return pages;
+}
+
+static void any_history(struct kunit *test)
+{
+	struct ks_heat *pages = kunit_kcalloc(test, PAGES, sizeof(*pages), GFP_KERNEL);
+	struct ks_histogram hist = {};
+	struct model m = {};
+	struct rnd_state rnd;
+	u32 epoch = U32_MAX - 500;	/* it wraps */
+	int step, page, bin;
+	u8 order;
+	u32 heat;
+
+	KUNIT_ASSERT_NOT_NULL(test, pages);
+	prandom_seed_state(&rnd, 5);
+	for (page = 0; page < PAGES; page++)
+		pages[page].epoch = epoch;
+
+	for (step = 0; step < 50000; step++) {
+		/* Some pages are much hotter than others. */
+		page = prandom_u32_state(&rnd) % PAGES;
+		page = page * page / PAGES;
+		order = prandom_u32_state(&rnd) % 8 ? m.order[page] :
+			prandom_u32_state(&rnd) % (KS_MAX_ORDER + 1);
+		model_sample(&m, page, order);
+		heat = ks_heat_sample(&pages[page], &hist, epoch, order);
+		KUNIT_ASSERT_EQ(test, heat, m.heat[page]);
+
+		while (prandom_u32_state(&rnd) % 40 == 0) {
+			model_cool(&m);
+			ks_histogram_cool(&hist);
+			epoch++;
+		}
+		for (page = 0; page < PAGES; page++)
+			KUNIT_ASSERT_EQ(test, ks_heat_now(pages[page], epoch), m.heat[page]);
+		for (bin = 0; bin < KS_NR_BINS; bin++)
+			KUNIT_ASSERT_EQ(test, hist.bin[bin], model_bin(&m, bin));
+	}
+}
+
+/* A huge page that is sampled 512 times is as hot as one base page after one sample. */
+static void huge_pages_compare_with_base_pages(struct kunit *test)
+{
+	struct ks_heat base = {}, huge = {};
+	struct ks_histogram hist = {};
+	int i;
+
+	ks_heat_sample(&base, &hist, 0, 0);
+	for (i = 0; i < 512; i++)
+		ks_heat_sample(&huge, &hist, 0, 9);
+	KUNIT_EXPECT_EQ(test, base.heat, huge.heat);
+	KUNIT_EXPECT_EQ(test, hist.bin[9], 513);
+}
+
+/* It neither wraps nor stays for ever. */
+static void heat_has_an_end(struct kunit *test)
+{
+	struct ks_histogram hist = {};
+	u32 epoch = 7;
+	struct ks_heat h = { .heat = U32_MAX - 1000, .epoch = epoch };
+	int i;
+
+	hist.bin[31] = 1;
+	for (i = 0; i < 10; i++)
+		ks_heat_sample(&h, &hist, epoch, 0);
+	KUNIT_EXPECT_EQ(test, hist.bin[31], 1);
+	KUNIT_EXPECT_EQ(test, ks_heat_now(h, epoch), U32_MAX);
+	KUNIT_EXPECT_EQ(test, ks_heat_now(h, epoch + 31), 1);
+	KUNIT_EXPECT_EQ(test, ks_heat_now(h, epoch + 32), 0);
+	KUNIT_EXPECT_EQ(test, ks_heat_now(h, epoch + 64), 0);
+	KUNIT_EXPECT_EQ(test, ks_heat_now(h, epoch - 1), 0);
+}
+
+static void threshold(struct kunit *test)
+{
+	struct ks_histogram hist = { .bin = { [2] = 1000, [5] = 100, [9] = 20, [31] = 4 } };
+
+	/* Everything has a place, */
+	KUNIT_EXPECT_EQ(test, ks_histogram_threshold(&hist, 5000), 1);
+	KUNIT_EXPECT_EQ(test, ks_histogram_threshold(&hist, 1124), 1);
+	/* all but one page, */
+	KUNIT_EXPECT_EQ(test, ks_histogram_threshold(&hist, 1123), 5);
+	/* all bins but one, and no page of that, */
+	KUNIT_EXPECT_EQ(test, ks_histogram_threshold(&hist, 124), 7);
+	KUNIT_EXPECT_EQ(test, ks_histogram_threshold(&hist, 24), 63);
+	/* half of a bin, */
+	KUNIT_EXPECT_EQ(test, ks_histogram_threshold(&hist, 14), 683);
+	/* and less than the hottest bin has. */
+	KUNIT_EXPECT_EQ(test, ks_histogram_threshold(&hist, 4), 1023);
+	KUNIT_EXPECT_EQ(test, ks_histogram_threshold(&hist, 2), 2863311531U);
+	KUNIT_EXPECT_EQ(test, ks_histogram_threshold(&hist, 0), U32_MAX);
+
+	/* More pages than 64 bits can be multiplied with. */
+	hist.bin[31] = 1ULL << 48;
+	KUNIT_EXPECT_EQ(test, ks_histogram_threshold(&hist, 1ULL << 47), 2863311531U);
+}
+
+/* What it was made for: the page of rank n is n times less hot than the first. */
+static void threshold_of_zipf(struct kunit *test)
+{
+	struct ks_histogram hist = {};
+	unsigned int n, places, heat;
+
+	for (n = 1; n <= 8192; n++)
+		hist.bin[ilog2(60000 / n)]++;
+	for (places = 8; places <= 2000; places++) {
+		heat = ks_histogram_threshold(&hist, places);
+		KUNIT_EXPECT_LE(test, 60000 / heat, places + places / 10 + 2);
+		KUNIT_EXPECT_GE(test, 60000 / heat + places / 10 + 2, places);
+	}
+}
+
+static struct kunit_case heat_cases[] = {
+	KUNIT_CASE(any_history),
+	KUNIT_CASE(heat_has_an_end),
+	KUNIT_CASE(huge_pages_compare_with_base_pages),
+	KUNIT_CASE(threshold),
+	KUNIT_CASE(threshold_of_zipf),
+	{}
+};
+
+static struct kunit_suite heat_suite = {
+	.name = "ksamplingd_heat",
+	.test_cases = heat_cases,
+};
+
+kunit_test_suite(heat_suite);

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ksamplingd: how much sampling the quota allows.
+ *
+ * The thread costs something for each round, whatever it finds, and something for
+ * each record. The number of records goes with 1 / period:
+ *
+ *	use = base + cost * accesses / period
+ *
+ * So the sleep between rounds is made long enough for the base to fit into half of
+ * the quota, and the period is moved until the use is at the quota. Once in a window
+ * of time, the caller tells what was used:
+ *
+ *	use within quota +- max(5 permille, quota / 8)	nothing changes
+ *	policy step					one level up or down
+ *	policy proportional				period *= (use - base) / (quota - base),
+ *							by a factor of 8 at most; and so in
+ *							the next windows, until that is the
+ *							level where it is; back again half
+ *							as far at most, as the use may go
+ *							with more than 1 / period
+ *
+ * What is compared is smoothed, four parts old and one part new (R-23). A window that
+ * is so far off that it cannot be noise starts the average anew; otherwise a load that
+ * ends would take minutes to be noticed. So does a change of the period: what the use
+ * will be with the new one is only a guess, which the average would hide for long.
+ *
+ * A burst is not averaged. A budget for each round bounds what one can take; what a
+ * ring cannot hold until then is lost, and counted. A ring that is fuller than 80 % when
+ * it is looked at raises the period before the window ends, by as much as it is too full.
+ * Nor does the period become shorter than what the rings can hold, however much of the
+ * quota is left.
+ *
+ * All kinds of events stand at the same level of their own table, so that none can
+ * reach its end before the others.
+ *
+ * Nothing here knows a clock, a thread or a ring. Locking: that of the caller.
+ */
+#include <linux/build_bug.h>
+#include <linux/kernel.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/time64.h>
+
+#include "quota.h"
+
+/*
+ * Events between two samples, 15 % from one to the next. They are primes, so that no
+ * loop in a program has the same length. The longest fit 64 CPUs with 10^8 loads from
+ * memory a second each into 3 %, at 1 us a sample.
+ */
+const u32 ks_periods[KS_NR_KINDS][KS_NR_LEVELS] = {
+	[KS_LOADS] = {
+		199, 229, 263, 307, 347, 401, 461, 523, 607, 701,
+		809, 929, 1063, 1223, 1409, 1619, 1861, 2141, 2459, 2833,
+		3257, 3739, 4297, 4951, 5693, 6551, 7537, 8663, 9967, 11467,
+		13177, 15149, 17419, 20047, 23053, 26513, 30491, 35069, 40343, 46399,
+		53359, 61363, 70571, 81157, 93329, 107323, 123419, 141931, 163223, 187711,
+		215863,
+	},
+	[KS_STORES] = {
+		1009, 1163, 1327, 1531, 1759, 2029, 2333, 2683, 3089, 3547,
+		4079, 4691, 5399, 6211, 7129, 8209, 9439, 10859, 12487, 14369,
+		16519, 19001, 21839, 25117, 28879, 33211, 38197, 43933, 50513, 58099,
+		66809, 76829, 88339, 101603, 116849, 134371, 154523, 177691, 204353, 235007,
+		270269, 310801, 357421, 411031, 472687, 543593, 625133, 718901, 826729, 950737,
+		1093357,
+	},
+};
+
+#define TOP		(KS_NR_LEVELS - 1)
+#define MAX_FACTOR	8	/* by which a period changes at once */
+#define RAISES		10	/* by rings that are full, in a window */
+#define MAX_STEPS	6	/* of a search, of any length */
+#define MAX_WINDOWS	60	/* without looking again for what was not found */
+#define GOOD_FILL	500	/* permille of a ring; what comes may be twice as much */
+
+/**
+ * ks_level_of - the level whose period is nearest to a given one
+ * @kind:   which table
+ * @period: events
+ *
+ * Return: the level, by ratio; the first or the last if @period is outside.
+ */
+u8 ks_level_of(enum ks_kind kind, u32 period)
+{
+	const u32 *periods = ks_periods[kind];
+	u8 level = 0;
+
+	while (level < TOP &&
+	       (u64)periods[level] * periods[level + 1] < (u64)period * period)
+		level++;
+	return level;
+}
+
+/**
+ * ks_quota_start - begin with a level
+ * @q:	   what is to be initialised
+ * @t:	   what the administrator wants
+ * @level: below KS_NR_LEVELS
+ */
+void ks_quota_start(struct ks_quota *q, const struct ks_tuning *t, u8 level)
+{
+	*q = (struct ks_quota) {
+		.level = level,
+		.sleep_us = t->sleep_us,
+		.steady = true,
+		.found_windows = MAX_WINDOWS,
+	};
+}
+
+/* How far from the quota is near enough, ppm. */
+static u32 band_ppm(const struct ks_tuning *t)
+{
+	return max(5 * KS_PERMILLE, t->quota_permille * KS_PERMILLE / 8);
+}
+
+/* So that a small quota has a lower bound as well. */
+static u32 lower_bound_ppm(const struct ks_tuning *t)
+{
+	u32 quota = t->quota_permille * KS_PERMILLE;
+
+	return quota - min(band_ppm(t), quota / 2);
+}
+
+/* What is left for records, ppm; of a base that is too large, a quarter all the same. */
+static u32 room_ppm(const struct ks_quota *q, const struct ks_tuning *t)
+{
+	u32 quota = t->quota_permille * KS_PERMILLE;
+
+	return quota - min(q->base_ppm, quota - quota / 4);
+}
+
+static u32 smooth(u32 old, u32 new)
+{
+	return (80 * (u64)old + 20 * (u64)new) / 100;
+}
+
+static u32 share_ppm(u64 part_ns, u64 wall_ns)
+{
+	return min(div64_u64(part_ns * KS_WHOLE, wall_ns), KS_WHOLE);
+}
+
+static void measure(struct ks_quota *q, const struct ks_tuning *t, const struct ks_usage *u)
+{
+	u32 base = share_ppm(u->run_ns - min(u->drain_ns, u->run_ns), u->wall_ns);
+	u32 far = q->use_ppm / 2;
+
+	q->now_ppm = share_ppm(u->run_ns, u->wall_ns);
+	if (!q->measured || abs_diff(q->now_ppm, q->use_ppm) > far) {
+		q->use_ppm = q->now_ppm;
+		q->base_ppm = base;
+		q->measured = true;
+	} else {
+		q->use_ppm = smooth(q->use_ppm, q->now_ppm);
+		q->base_ppm = smooth(q->base_ppm, base);
+	}
+}
+
+/* Long enough for the rounds as such to take half of the quota. */
+static void set_sleep(struct ks_quota *q, const struct ks_tuning *t, const struct ks_usage *u)
+{
+	u64 base_ns, sleep_us;
+
+	q->sleep_us = t->sleep_us;
+	if (!u->rounds || !t->quota_permille)
+		return;
+
+	base_ns = div_u64(u->run_ns - min(u->drain_ns, u->run_ns), u->rounds);
+	sleep_us = div_u64(2 * base_ns, t->quota_permille);	/* ns by permille is us */
+	q->sleep_us = clamp(sleep_us, t->sleep_us, max(t->sleep_us, KS_MAX_SLEEP_US));
+}
+
+/* The average becomes what it would have been with the new period. */
+static bool set_level(struct ks_quota *q, u8 level)
+{
+	u32 of_records = q->use_ppm - min(q->base_ppm, q->use_ppm);
+	u32 base = q->use_ppm - of_records;
+
+	if (level == q->level)
+		return false;
+
+	q->use_ppm = min(base + div_u64((u64)of_records * ks_periods[KS_LOADS][q->level],
+					ks_periods[KS_LOADS][level]), KS_WHOLE);
+	/* Until it is measured. */
+	q->measured = false;
+	q->level = level;
+	return true;
+}
+
+/* The shortest period with which no ring is more than half full, by this window. */
+static u64 period_of_rings(const struct ks_quota *q, const struct ks_usage *u)
+{
+	return div_u64((u64)ks_periods[KS_LOADS][q->level] * u->fill_permille, GOOD_FILL);
+}
+
+static u8 proportional_level(const struct ks_quota *q, const struct ks_tuning *t,
+			     const struct ks_usage *u)
+{
+	u32 of_records = q->use_ppm - min(q->base_ppm, q->use_ppm);
+	u64 period = ks_periods[KS_LOADS][q->level];
+	u64 wanted = div_u64(period * of_records, room_ppm(q, t));
+
+	/* If it is the base that is too much, more samples are no remedy. */
+	if (q->use_ppm > t->quota_permille * KS_PERMILLE)
+		wanted = max(wanted, period);
+	wanted = max(wanted, min(period_of_rings(q, u), period));
+
+	return ks_level_of(KS_LOADS, clamp(wanted, period / MAX_FACTOR, period * MAX_FACTOR));
+}
+
+/* One level in the direction in which the use is wrong. */
+static u8 next_level(const struct ks_quota *q, const struct ks_tuning *t,
+		     const struct ks_usage *u)
+{
+	if (q->use_ppm > t->quota_permille * KS_PERMILLE)
+		return min(q->level + 1, TOP);
+	if (!q->level || period_of_rings(q, u) > ks_periods[KS_LOADS][q->level - 1])
+		return q->level;
+	return q->level - 1;
+}
+
+static u32 error_ppm(u32 use_ppm, const struct ks_tuning *t)
+{
+	return abs_diff(use_ppm, t->quota_permille * KS_PERMILLE);
+}
+
+/*
+ * One step of a search, which ends whatever the use has to do with the level: back again
+ * it goes half as far at most, of two levels side by side it takes the better one, and
+ * after some steps each is at most half as long as the one before.
+ */
+static bool search_level(struct ks_quota *q, const struct ks_tuning *t, u8 nearest)
+{
+	int by = nearest - q->level, half;
+	bool turns, back;
+
+	if (q->steady) {
+		q->moved = 0;
+		q->steps = 0;
+	}
+	half = abs(q->moved) / 2;
+	turns = by * q->moved < 0;
+	back = turns && !half && error_ppm(q->before_ppm, t) < error_ppm(q->use_ppm, t);
+	if (turns || q->steps > MAX_STEPS)
+		by = back ? -q->moved : clamp(by, -half, half);
+
+	q->steady = !by || back;
+	q->found_ppm = back ? q->before_ppm : q->use_ppm;
+	q->found_windows = 0;
+	q->before_ppm = q->use_ppm;
+	q->moved = by;
+	q->steps++;
+	return set_level(q, q->level + by);
+}
+
+static bool is_near(const struct ks_quota *q, const struct ks_tuning *t)
+{
+	return q->use_ppm >= lower_bound_ppm(t) &&
+	       q->use_ppm <= t->quota_permille * KS_PERMILLE + band_ppm(t);
+}
+
+/**
+ * ks_quota_window - a window has ended: adapt
+ * @q: state of the loop
+ * @t: what the administrator wants
+ * @u: what was used in the window, whose @wall_ns is not 0
+ *
+ * Return: has ks_quota::level changed? ks_quota::sleep_us may have as well.
+ */
+bool ks_quota_window(struct ks_quota *q, const struct ks_tuning *t, const struct ks_usage *u)
+{
+	measure(q, t, u);
+	set_sleep(q, t, u);
+	if (q->raises) {
+		/* It was not one period that this comes from. */
+		q->raises = 0;
+		q->measured = false;
+		return false;
+	}
+	if (!t->quota_permille)
+		return false;
+
+	if (is_near(q, t) && (q->steady || t->policy == KS_STEP))
+		return false;
+	/* There was no better one, and the use is still what it was then. */
+	if (q->steady && abs_diff(q->use_ppm, q->found_ppm) <= band_ppm(t) &&
+	    q->found_windows++ < MAX_WINDOWS)
+		return false;
+
+	if (t->policy == KS_STEP)
+		return set_level(q, next_level(q, t, u));
+	return search_level(q, t, proportional_level(q, t, u));
+}
+
+/**
+ * ks_quota_ring_full - a ring was found fuller than KS_FULL
+ * @q:	     state of the loop
+ * @t:	     what the administrator wants
+ * @part_ns: how much of the window has gone by
+ * @window_ns: its length
+ * @fill_permille: as in struct ks_usage
+ *
+ * Return: has ks_quota::level changed?
+ */
+bool ks_quota_ring_full(struct ks_quota *q, const struct ks_tuning *t, u64 part_ns,
+			u64 window_ns, u32 fill_permille)
+{
+	u64 period = ks_periods[KS_LOADS][q->level];
+	u64 wanted = div_u64(period * fill_permille, GOOD_FILL);
+
+	if (!t->quota_permille || q->raises * window_ns > part_ns * RAISES)
+		return false;
+
+	q->raises++;
+	q->steady = false;
+	q->moved = 0;
+	return set_level(q, ks_level_of(KS_LOADS, min(wanted, period * MAX_FACTOR)));
+}
+
+/**
+ * ks_quota_budget_ns - how long a round may work on records
+ * @q: state of the loop
+ * @t: what the administrator wants
+ *
+ * While there is a longer period to go to, four times of what the quota allows, so
+ * that the loop sees by how much it is wrong. Then the quota itself.
+ *
+ * Return: ns; with no quota, half of the time.
+ */
+u64 ks_quota_budget_ns(const struct ks_quota *q, const struct ks_tuning *t)
+{
+	u32 share = room_ppm(q, t);
+
+	if (q->level < TOP)
+		share *= 4;
+	if (!t->quota_permille)
+		share = KS_WHOLE / 2;
+	share = min(share, KS_WHOLE / 10 * 9);
+
+	/* The sleep is the rest of the time. */
+	return div_u64((u64)q->sleep_us * NSEC_PER_USEC * share, KS_WHOLE - share);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What perf writes into a ring. See record.c.
+ */
+#ifndef _MM_KSAMPLINGD_RECORD_H
+#define _MM_KSAMPLINGD_RECORD_H
+
+#include <linux/types.h>
+
+struct perf_event_header;
+
+/* What is asked for with each sample. More would cost room, or PEBS its batches. */
+#define KS_SAMPLE_TYPE	(PERF_SAMPLE_TID | PERF_SAMPLE_ADDR | PERF_SAMPLE_PHYS_ADDR)
+#define KS_SAMPLE_BYTES	32	/* of the ring */
+
+enum ks_record_type {
+	KS_SAMPLE,
+	KS_LOST,		/* hardware had no place for samples */
+	KS_DROPPED,		/* the ring had none, which the event counts itself */
+	KS_THROTTLED,		/* too many interrupts: paused for a tick */
+	KS_UNTHROTTLED,
+	KS_OTHER,		/* of no interest */
+	KS_BROKEN,		/* not as long as it says that it is */
+};
+
+/**
+ * struct ks_record - one record, understood
+ * @type: what it is
+ * @pid:  of a sample: process
+ * @tid:  of a sample: thread
+ * @addr: of a sample: virtual address, or 0
+ * @phys: of a sample: physical address, or 0
+ * @lost: of KS_LOST and KS_DROPPED: how many samples
+ */
+struct ks_record {
+	enum ks_record_type type;
+	u32 pid;
+	u32 tid;
+	u64 addr;
+	u64 phys;
+	u64 lost;
+};
+
+struct ks_record ks_record_parse(const struct perf_event_header *header);
+
+#endif /* _MM_KSAMPLINGD_RECORD_H */
