@@ -1,0 +1,574 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ksamplingd: the thread.
+ *
+ * In rounds it visits the rings of all CPUs that are sampled, and sleeps in between
+ * (R-22). Once in a window of time it looks at what it has used of a CPU, and quota.c
+ * says how long the periods and the sleep are to be from then on (R-23).
+ *
+ * Everything about events and rings is done by the thread itself, one thing after the
+ * other: so they need no lock, and their permissions are those of a kernel thread.
+ * Others leave it a message and wake it up:
+ *
+ *	a knob was written	ks_changed: open all rings anew, with what holds now
+ *	a CPU comes		ks_up: it can be sampled
+ *	a CPU goes		not ks_up any more, and ks_gone: perf takes its events
+ *				out of service for good. Empty their rings and drop
+ *				them, even if the CPU is back already.
+ *
+ * It must be like that. To make an event takes the lock of CPU hotplug, so whoever is
+ * in the middle of hotplug cannot wait for somebody who makes one.
+ *
+ * Locking: ks_control (a mutex, may sleep) for start and stop. Nothing else.
+ */
+#include <linux/cleanup.h>
+#include <linux/cpu.h>
+#include <linux/cpuhotplug.h>
+#include <linux/err.h>
+#include <linux/init.h>
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/memory-tiers.h>
+#include <linux/memory_hotplug.h>
+#include <linux/mmzone.h>
+#include <linux/mutex.h>
+#include <linux/perf_event.h>
+#include <linux/perf_kernel_ring.h>
+#include <linux/sched.h>
+#include <linux/sched/clock.h>
+#include <linux/sched/cputime.h>
+#include <linux/wait.h>
+#include <trace/events/ksamplingd.h>
+
+#include "internal.h"
+
+#define IDLE_MS		1000	/* the sleep when there is nothing to sample */
+
+struct ks_knobs ks_knobs = {
+	.tuning = {
+		.quota_permille = 30,
+		.policy = KS_PROPORTIONAL,
+		.sleep_us = 2000,
+	},
+	.window_ms = 1000,
+	.load_period = 1999,
+	.store_period = 20011,
+	.ring_pages = 16,
+	.cool_ms = 10000,
+	.nodes = NODE_MASK_NONE,
+};
+
+struct ks_status ks_status;
+struct ks_counts ks_counts[KS_MAX_EVENTS];
+
+static DEFINE_PER_CPU(struct ks_ring [KS_MAX_EVENTS], ks_rings);
+static DEFINE_PER_CPU(u32, ks_visits);
+
+/**
+ * struct ks_thread - what only the thread knows
+ * @quota:     the loop
+ * @tuning:    the knobs of the loop, as they are for this window
+ * @source:    what is sampled, or NULL
+ * @missing:   what has been said not to be there
+ * @open:      CPUs whose rings are open
+ * @next:      CPU with which the next round begins
+ * @usage:     of this window; @usage.wall_ns and @usage.run_ns are not known before its end
+ * @began_ns:  when the thread has started
+ * @window_ns: when the window has begun
+ * @run_ns:    how long the thread had run by then
+ * @cooled_ns: when the pages were cooled last
+ */
+struct ks_thread {
+	struct ks_quota quota;
+	struct ks_tuning tuning;
+	const struct ks_source *source;
+	const struct ks_source *missing;
+	struct cpumask open;
+	int next;
+	struct ks_usage usage;
+	u64 began_ns;
+	u64 window_ns;
+	u64 run_ns;
+	u64 cooled_ns;
+};
+
+static DEFINE_MUTEX(ks_control);
+static struct task_struct *ks_task;
+static struct ks_thread ks_thread;
+static DECLARE_WAIT_QUEUE_HEAD(ks_wait);
+static atomic_t ks_changed;
+static atomic_t ks_look;
+static struct cpumask ks_up;
+static struct cpumask ks_gone;
+
+static u64 run_ns(void)
+{
+	return task_sched_runtime(current);
+}
+
+/* -------------------------------- Periods -------------------------------- */
+
+static u32 period_of(const struct ks_thread *t, enum ks_kind kind)
+{
+	u32 fixed = kind == KS_LOADS ? ks_knobs.load_period : ks_knobs.store_period;
+
+	return ks_source_period(t->source, t->tuning.quota_permille ?
+				ks_periods[kind][t->quota.level] : fixed);
+}
+
+/* Return: has one changed? */
+static bool show_periods(const struct ks_thread *t)
+{
+	bool changed = false;
+	u32 period;
+	int kind;
+
+	for (kind = 0; kind < KS_NR_KINDS; kind++) {
+		period = t->source ? period_of(t, kind) : 0;
+		changed |= period != ks_status.period[kind];
+		WRITE_ONCE(ks_status.period[kind], period);
+	}
+	WRITE_ONCE(ks_status.sleep_us, t->quota.sleep_us);
+	return changed;
+}
+
+static void set_periods(struct ks_thread *t)
+{
+	int cpu, e;
+
+	/* Of a source that has few periods, some levels have the same. */
+	if (!show_periods(t))
+		return;
+	for_each_cpu(cpu, &t->open)
+		for (e = 0; e < t->source->nr; e++)
+			ks_ring_set_period(&per_cpu(ks_rings, cpu)[e],
+					   period_of(t, t->source->events[e].kind));
+	trace_ksamplingd_period(ks_status.period[KS_LOADS], ks_status.period[KS_STORES]);
+	WRITE_ONCE(ks_status.changes, ks_status.changes + 1);
+}
+
+/* --------------------------------- Rings --------------------------------- */
+
+static void close_cpu(struct ks_thread *t, int cpu)
+{
+	int e;
+
+	for (e = 0; e < KS_MAX_EVENTS; e++)
+		ks_ring_close(&per_cpu(ks_rings, cpu)[e]);
+	cpumask_clear_cpu(cpu, &t->open);
+}
+
+static void close_all(struct ks_thread *t)
+{
+	int cpu;
+
+	for_each_cpu(cpu, &t->open)
+		close_cpu(t, cpu);
+}
+
+/* All events of a CPU, or none. */
+static int open_cpu(struct ks_thread *t, const struct ks_source *source, int cpu)
+{
+	const struct ks_event *what;
+	int e, err;
+
+	for (e = 0; e < source->nr; e++) {
+		what = &source->events[e];
+		err = ks_ring_open(&per_cpu(ks_rings, cpu)[e], source, what, cpu,
+				   period_of(t, what->kind), ks_knobs.ring_pages,
+				   &ks_counts[e]);
+		if (err) {
+			close_cpu(t, cpu);
+			return err;
+		}
+	}
+	cpumask_set_cpu(cpu, &t->open);
+	return 0;
+}
+
+/* Those that are online, wanted, and not sampled yet. */
+static void open_missing(struct ks_thread *t)
+{
+	struct cpumask *want = &ks_knobs.cpus;
+	int cpu, err;
+
+	for_each_cpu_and(cpu, &ks_up, want) {
+		if (cpumask_test_cpu(cpu, &t->open))
+			continue;
+		err = open_cpu(t, t->source, cpu);
+		/* One that has just gone will come back, or not. */
+		if (err && err != -ENODEV)
+			pr_warn_once("ksamplingd: CPU %d is not sampled: %s: error %d\n",
+				     cpu, t->source->name, err);
+	}
+}
+
+/* Return: 0, or why not. */
+static int try_source(struct ks_thread *t, const struct ks_source *source)
+{
+	int cpu, err = -ENODEV;
+
+	t->source = source;
+	for_each_cpu_and(cpu, &ks_up, &ks_knobs.cpus) {
+		err = open_cpu(t, source, cpu);
+		/* This CPU is just going; the next one may stay. */
+		if (err != -ENODEV)
+			break;
+	}
+	if (err)
+		t->source = NULL;
+	return err;
+}
+
+static void choose_source(struct ks_thread *t)
+{
+	u32 wanted = READ_ONCE(ks_knobs.source);
+	int i, err = -ENODEV;
+
+	for (i = KS_AUTO + 1; i < ks_nr_sources; i++) {
+		if (wanted != KS_AUTO && wanted != i)
+			continue;
+		err = try_source(t, &ks_sources[i]);
+		if (!err)
+			break;
+	}
+
+	if (t->source != ks_status.source)
+		memset(ks_counts, 0, sizeof(ks_counts));
+	if (t->source && t->source != ks_status.source)
+		pr_info("ksamplingd: samples by %s\n", t->source->name);
+	if (!t->source && t->missing != &ks_sources[wanted])
+		pr_info("ksamplingd: cannot sample by %s here (%pe): waits for another source\n",
+			ks_sources[wanted].name, ERR_PTR(err));
+	t->missing = t->source ? NULL : &ks_sources[wanted];
+	WRITE_ONCE(ks_status.source, t->source);
+}
+
+static void count_rings(const struct ks_thread *t)
+{
+	WRITE_ONCE(ks_status.rings, t->source ? cpumask_weight(&t->open) * t->source->nr : 0);
+}
+
+/* The thread's own CPUs; all if there are none of what is wanted. */
+static void set_affinity(void)
+{
+	static struct cpumask mask;	/* may be large */
+	int node;
+
+	cpumask_clear(&mask);
+	for_each_node_mask(node, ks_knobs.nodes)
+		cpumask_or(&mask, &mask, cpumask_of_node(node));
+	if (!cpumask_intersects(&mask, cpu_online_mask) ||
+	    set_cpus_allowed_ptr(current, &mask))
+		set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
+static void begin_window(struct ks_thread *t, u64 now, u64 run)
+{
+	t->usage = (struct ks_usage) {};
+	t->window_ns = now;
+	t->run_ns = run;
+}
+
+/* The knobs of the loop hold at once. What was used until now says nothing of them. */
+static void tune(struct ks_thread *t)
+{
+	struct ks_tuning tuning = ks_knobs.tuning;
+
+	if (!memcmp(&tuning, &t->tuning, sizeof(tuning)))
+		return;
+	t->tuning = tuning;
+	t->quota.sleep_us = max(tuning.sleep_us, min(t->quota.sleep_us, KS_MAX_SLEEP_US));
+	if (t->source)
+		set_periods(t);
+	begin_window(t, ktime_get_ns(), run_ns());
+}
+
+/* Knobs have been written: begin anew with what they say now. */
+static void reconfigure(struct ks_thread *t)
+{
+	close_all(t);
+	t->tuning = ks_knobs.tuning;
+	ks_quota_start(&t->quota, &t->tuning, ks_level_of(KS_LOADS, ks_knobs.load_period));
+	set_affinity();
+	choose_source(t);
+	if (t->source)
+		open_missing(t);
+	show_periods(t);
+	begin_window(t, ktime_get_ns(), run_ns());
+}
+
+/* Others have left a message. */
+static void look_around(struct ks_thread *t)
+{
+	int cpu;
+
+	if (atomic_xchg(&ks_changed, 0)) {
+		reconfigure(t);
+	} else if (atomic_xchg(&ks_look, 0)) {
+		for_each_cpu(cpu, &ks_gone)
+			if (cpumask_test_and_clear_cpu(cpu, &ks_gone))
+				close_cpu(t, cpu);
+		set_affinity();
+		if (!t->source)
+			choose_source(t);
+		if (t->source)
+			open_missing(t);
+	}
+	count_rings(t);
+}
+
+/* --------------------------------- Rounds --------------------------------- */
+
+/* Return: how full the fullest of its rings was, permille */
+static u32 drain_cpu(struct ks_thread *t, int cpu, u64 until)
+{
+	int nr = t->source->nr, i;
+	struct ks_ring *ring;
+	/* Each of them is the first one in turn: there may be time for no more. */
+	u32 first = per_cpu(ks_visits, cpu)++;
+	u32 fill = 0;
+	u64 from;
+
+	for (i = 0; i < nr; i++) {
+		ring = &per_cpu(ks_rings, cpu)[(first + i) % nr];
+		if (!perf_kernel_ring_used(ring->event))
+			continue;
+		from = local_clock();
+		fill = max(fill, ks_ring_drain(ring, until));
+		/* The clock of another CPU may be behind. */
+		t->usage.drain_ns += max_t(s64, local_clock() - from, 0);
+	}
+	return fill;
+}
+
+static void one_round(struct ks_thread *t)
+{
+	u64 until = local_clock() + ks_quota_budget_ns(&t->quota, &t->tuning);
+	u32 fill = 0;
+	int cpu;
+
+	get_online_mems();
+	/* Where the last round had no time left, this one begins. */
+	for_each_cpu_wrap(cpu, &t->open, t->next) {
+		fill = max(fill, drain_cpu(t, cpu, until));
+		if (local_clock() >= until) {
+			t->next = (cpu + 1) % nr_cpu_ids;
+			break;
+		}
+	}
+	put_online_mems();
+
+	t->usage.rounds++;
+	WRITE_ONCE(ks_status.rounds, ks_status.rounds + 1);
+	t->usage.fill_permille = max(t->usage.fill_permille, fill);
+	if (fill > KS_FULL && ks_quota_ring_full(&t->quota, &t->tuning,
+						 ktime_get_ns() - t->window_ns,
+						 ks_knobs.window_ms * NSEC_PER_MSEC, fill))
+		set_periods(t);
+}
+
+static unsigned long hot_target(void)
+{
+	unsigned long pages = 0;
+	int nid;
+
+	if (ks_knobs.hot_target_mb)
+		return ks_knobs.hot_target_mb * (SZ_1M / PAGE_SIZE);
+
+	for_each_node_state(nid, N_MEMORY)
+		if (node_is_toptier(nid))
+			pages += node_present_pages(nid);
+	return pages;
+}
+
+static void show_use(const struct ks_thread *t, u64 now, u64 run)
+{
+	WRITE_ONCE(ks_status.use_ppm, t->quota.use_ppm);
+	WRITE_ONCE(ks_status.now_ppm, t->quota.now_ppm);
+	WRITE_ONCE(ks_status.sleep_us, t->quota.sleep_us);
+	WRITE_ONCE(ks_status.run_ns, run);
+	WRITE_ONCE(ks_status.wall_ns, now - t->began_ns);
+	WRITE_ONCE(ks_status.windows, ks_status.windows + 1);
+}
+
+static void end_window(struct ks_thread *t, u64 now)
+{
+	u64 run = run_ns();
+
+	t->usage.wall_ns = now - t->window_ns;
+	t->usage.run_ns = run - t->run_ns;
+	if (t->source && ks_quota_window(&t->quota, &t->tuning, &t->usage))
+		set_periods(t);
+	show_use(t, now, run);
+	trace_ksamplingd_window(t->quota.now_ppm, t->quota.use_ppm, t->quota.sleep_us,
+				t->usage.rounds);
+
+	ks_pages_set_target(hot_target());
+	/* What it took to change the period is part of the next one. */
+	begin_window(t, now, run);
+}
+
+static void cool(struct ks_thread *t, u64 now)
+{
+	if (now - t->cooled_ns < ks_knobs.cool_ms * NSEC_PER_MSEC)
+		return;
+	ks_pages_cool();
+	/* In step with the clock, unless the thread has slept for longer. */
+	t->cooled_ns += ks_knobs.cool_ms * NSEC_PER_MSEC;
+	if (now - t->cooled_ns >= ks_knobs.cool_ms * NSEC_PER_MSEC)
+		t->cooled_ns = now;
+}
+
+static void sleep(const struct ks_thread *t)
+{
+	u64 us = t->source ? t->quota.sleep_us : IDLE_MS * USEC_PER_MSEC;
+
+	wait_event_interruptible_hrtimeout(ks_wait,
+					   kthread_should_stop() || atomic_read(&ks_changed) ||
+					   atomic_read(&ks_look),
+					   ns_to_ktime(us * NSEC_PER_USEC));
+}
+
+/* */
+static void report(const struct ks_thread *t)
+{
+	u64 run = run_ns(), wall = ktime_get_ns() - t->began_ns;
+
+	pr_info("ksamplingd: has run for %llu ms of %llu ms, %llu permille of a CPU\n",
+		div_u64(run, NSEC_PER_MSEC), div_u64(wall, NSEC_PER_MSEC),
+		div64_u64(run * 1000, wall ?: 1));
+}
+
+static int ksamplingd(void *data)
+{
+	struct ks_thread *t = data;
+	u64 now;
+
+	t->began_ns = ktime_get_ns();
+	t->cooled_ns = t->began_ns;
+	atomic_set(&ks_changed, 1);
+
+	while (!kthread_should_stop()) {
+		look_around(t);
+		tune(t);
+		if (t->source)
+			one_round(t);
+
+		now = ktime_get_ns();
+		if (now - t->window_ns >= ks_knobs.window_ms * NSEC_PER_MSEC)
+			end_window(t, now);
+		cool(t, now);
+		sleep(t);
+	}
+
+	close_all(t);
+	report(t);
+	return 0;
+}
+
+/* ----------------------------- Start and stop ----------------------------- */
+
+/**
+ * ks_is_on - is there a thread?
+ *
+ * Return: true if so.
+ */
+bool ks_is_on(void)
+{
+	return READ_ONCE(ks_task);
+}
+
+/**
+ * ks_start - begin to sample, unless that is done already
+ *
+ * Context: process context.
+ * Return: 0, or why there is no thread.
+ */
+int ks_start(void)
+{
+	struct task_struct *task;
+
+	guard(mutex)(&ks_control);
+	if (ks_task)
+		return 0;
+
+	if (ks_pages_start())
+		return -ENOMEM;
+	ks_thread = (struct ks_thread) {};
+	memset(ks_counts, 0, sizeof(ks_counts));
+	ks_status = (struct ks_status) {};
+
+	task = kthread_run(ksamplingd, &ks_thread, "ksamplingd");
+	if (IS_ERR(task)) {
+		ks_pages_stop();
+		return PTR_ERR(task);
+	}
+	WRITE_ONCE(ks_task, task);
+	return 0;
+}
+
+/**
+ * ks_stop - sample no more; what was counted can still be read
+ *
+ * Context: process context.
+ */
+void ks_stop(void)
+{
+	guard(mutex)(&ks_control);
+	if (!ks_task)
+		return;
+
+	kthread_stop(ks_task);
+	WRITE_ONCE(ks_task, NULL);
+	WRITE_ONCE(ks_status.rings, 0);
+	ks_pages_stop();
+}
+
+/* What has been written before is seen by the thread when it looks. */
+static void leave_message(atomic_t *message)
+{
+	atomic_set_release(message, 1);
+	wake_up(&ks_wait);
+}
+
+/**
+ * ks_knobs_changed - let the thread know
+ *
+ * Context: any.
+ */
+void ks_knobs_changed(void)
+{
+	leave_message(&ks_changed);
+}
+
+static int cpu_comes(unsigned int cpu)
+{
+	cpumask_set_cpu(cpu, &ks_up);
+	leave_message(&ks_look);
+	return 0;
+}
+
+static int cpu_goes(unsigned int cpu)
+{
+	cpumask_clear_cpu(cpu, &ks_up);
+	/* Who has seen it up, and opens its rings, will see it gone. */
+	smp_mb__after_atomic();
+	cpumask_set_cpu(cpu, &ks_gone);
+	leave_message(&ks_look);
+	return 0;
+}
+
+static int __init ks_init(void)
+{
+	int state;
+
+	cpumask_copy(&ks_knobs.cpus, cpu_possible_mask);
+	node_set(first_online_node, ks_knobs.nodes);
+
+	/* After perf's own: events can be made then. */
+	state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "mm/ksamplingd:online",
+				  cpu_comes, cpu_goes);
+	return state < 0 ? state : 0;
+}
+late_initcall(ks_init);

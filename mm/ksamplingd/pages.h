@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The heat of all pages. See pages.c.
+ */
+#ifndef _MM_KSAMPLINGD_PAGES_H
+#define _MM_KSAMPLINGD_PAGES_H
+
+#include <linux/numa.h>
+#include <linux/seq_file.h>
+#include <linux/types.h>
+
+#include "heat.h"
+
+extern const struct seq_operations ks_hot_pages_sops;
+
+/* Why a sample says nothing of a page. */
+enum ks_discard {
+	KS_NOT_DISCARDED,
+	KS_NO_ADDRESS,		/* no physical address: the page was gone by then */
+	KS_NO_PAGE,		/* an address that is not one of memory */
+	KS_NO_MEMORY,		/* nowhere to note it */
+	KS_BAD_RECORD,		/* not what a sample looks like */
+	KS_NR_DISCARDS,
+};
+
+int ks_pages_start(void);
+void ks_pages_stop(void);
+enum ks_discard ks_pages_sample(u64 phys);
+void ks_pages_cool(void);
+void ks_pages_set_target(unsigned long pages);
+
+u32 ks_pages_threshold(void);
+void ks_pages_histogram(int nid, struct ks_histogram *hist);
+unsigned long ks_pages_bytes(void);
+
+#endif /* _MM_KSAMPLINGD_PAGES_H */

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ksamplingd: one event on one CPU, and its ring.
+ *
+ * A round takes a bounded batch from each ring. One that has been found more than 80 %
+ * full is emptied until it is below 20 %, as far as the time of the round allows (R-22);
+ * that is remembered for each ring alone.
+ *
+ * Each sample that the event has made is counted once: for a page, as discarded, or as
+ * lost. What perf has no place for is counted by the event itself; what the hardware
+ * had no place for stands in the ring as a record. (perf counts any record that does not
+ * fit. If it is one that says that the event was paused, lost is one too many.)
+ *
+ * Locking: only the thread opens, reads and closes rings. The numbers in ks_counts may
+ * be read by anybody at any time.
+ */
+#include <linux/err.h>
+#include <linux/memory_hotplug.h>
+#include <linux/perf_event.h>
+#include <linux/perf_kernel_ring.h>
+#include <linux/sched/clock.h>
+#include <linux/vmstat.h>
+
+#define CREATE_TRACE_POINTS
+#include <trace/events/ksamplingd.h>
+
+#include "record.h"
+#include "ring.h"
+#include "source.h"
+
+#define BATCH		64	/* records between two looks at the clock */
+
+static void count(u64 *counter, u64 more)
+{
+	WRITE_ONCE(*counter, *counter + more);
+}
+
+static void count_sample(struct ks_counts *counts, enum ks_discard why)
+{
+	count(why ? &counts->discarded[why] : &counts->samples, 1);
+	count_vm_event(why ? KSAMPLINGD_DISCARDED : KSAMPLINGD_SAMPLES);
+}
+
+static void lose(struct ks_counts *counts, u64 lost)
+{
+	count(&counts->lost, lost);
+	count_vm_events(KSAMPLINGD_LOST, lost);
+}
+
+static void take_sample(struct ks_counts *counts, const struct ks_record *r)
+{
+	enum ks_discard why = ks_pages_sample(r->phys);
+
+	trace_ksamplingd_sample(r->pid, r->tid, r->addr, r->phys, why);
+	count_sample(counts, why);
+}
+
+static void take_record(const struct perf_event_header *header, void *data)
+{
+	struct ks_record r = ks_record_parse(header);
+	struct ks_counts *counts = data;
+
+	switch (r.type) {
+	case KS_SAMPLE:
+		take_sample(counts, &r);
+		break;
+	case KS_LOST:
+		lose(counts, r.lost);
+		break;
+	case KS_THROTTLED:
+		count(&counts->throttled, 1);
+		break;
+	case KS_BROKEN:
+		count_sample(counts, KS_BAD_RECORD);
+		break;
+	case KS_DROPPED:	/* see count_lost() */
+	case KS_UNTHROTTLED:
+	case KS_OTHER:
+		break;
+	}
+}
+
+/* What did not fit into the ring. */
+static void count_lost(struct ks_ring *ring)
+{
+	u64 lost = perf_kernel_ring_lost(ring->event);
+
+	if (lost == ring->lost)
+		return;
+	trace_ksamplingd_lost(ring->event->cpu, lost - ring->lost);
+	lose(ring->counts, lost - ring->lost);
+	ring->lost = lost;
+}
+
+/**
+ * ks_ring_open - begin to sample
+ * @ring:   which is not open
+ * @source: one of its
+ * @what:   events
+ * @cpu:    where
+ * @period: as ks_source_period() says
+ * @pages:  size of the ring, a power of two
+ * @counts: where to count what is read
+ *
+ * Context: the thread.
+ * Return: 0, or an error of ks_source_open() or perf_kernel_ring_attach(); nothing is
+ * left behind then.
+ */
+int ks_ring_open(struct ks_ring *ring, const struct ks_source *source,
+		 const struct ks_event *what, int cpu, u32 period, unsigned int pages,
+		 struct ks_counts *counts)
+{
+	struct perf_event *event = ks_source_open(source, what, cpu, period);
+	int err;
+
+	if (IS_ERR(event))
+		return PTR_ERR(event);
+	err = perf_kernel_ring_attach(event, pages);
+	if (err) {
+		perf_event_release_kernel(event);
+		return err;
+	}
+
+	*ring = (struct ks_ring) { .event = event, .counts = counts, .period = period };
+	perf_event_enable(event);
+	return 0;
+}
+
+/* All that is in there. It does not become more. */
+static void empty(struct ks_ring *ring)
+{
+	int taken;
+
+	get_online_mems();
+	do {
+		taken = perf_kernel_ring_consume(ring->event, BATCH, take_record, ring->counts);
+		cond_resched();
+	} while (taken == BATCH);
+	put_online_mems();
+	count_lost(ring);
+}
+
+/**
+ * ks_ring_close - end sampling, and take what is left
+ * @ring: the ring, open or not
+ *
+ * Context: the thread, without get_online_mems(), because events take the lock of CPU
+ * hotplug, and the two are taken in the other order elsewhere.
+ */
+void ks_ring_close(struct ks_ring *ring)
+{
+	if (!ring->event)
+		return;
+	perf_event_disable(ring->event);
+	empty(ring);
+	perf_event_release_kernel(ring->event);
+	ring->event = NULL;
+}
+
+/**
+ * ks_ring_set_period - sample more or less often (R-24)
+ * @ring:   the ring
+ * @period: events
+ *
+ * It interrupts the CPU, and is left if it would change nothing.
+ *
+ * Context: the thread.
+ * Return: false if perf has refused.
+ */
+bool ks_ring_set_period(struct ks_ring *ring, u32 period)
+{
+	if (!ring->event || ring->period == period)
+		return true;
+	if (perf_event_period(ring->event, period))
+		return false;
+	ring->period = period;
+	return true;
+}
+
+/**
+ * ks_ring_is_draining - is a ring to be emptied?
+ * @draining: was it so far?
+ * @used:     bytes in it
+ * @size:     bytes that fit
+ *
+ * Return: true from more than 80 % on until less than 20 %.
+ */
+bool ks_ring_is_draining(bool draining, unsigned long used, unsigned long size)
+{
+	return draining ? used >= size / 5 : used > size / 5 * 4;
+}
+
+/* How full it is; what did not fit counts as well. */
+static u32 fill_permille(const struct ks_ring *ring, unsigned long used, unsigned long size)
+{
+	u64 lost = perf_kernel_ring_lost(ring->event) - ring->lost;
+
+	return min((used + lost * KS_SAMPLE_BYTES) * 1000 / size, U32_MAX);
+}
+
+/**
+ * ks_ring_drain - take what a round takes
+ * @ring:  the ring, open
+ * @until: by local_clock(), ns: not to begin another batch after this
+ *
+ * Unless it is being emptied, that is as much as half of the ring; so what comes between
+ * two rounds can be all taken in one if it leaves the ring half empty.
+ *
+ * Context: the thread, with get_online_mems().
+ * Return: how full it was before, permille, see struct ks_usage.
+ */
+u32 ks_ring_drain(struct ks_ring *ring, u64 until)
+{
+	unsigned long size = perf_kernel_ring_size(ring->event);
+	unsigned long used = perf_kernel_ring_used(ring->event);
+	u32 fill = fill_permille(ring, used, size);
+	unsigned long done = 0;		/* bytes, if they are samples */
+	int taken;
+
+	ring->draining = ks_ring_is_draining(ring->draining, used, size);
+	while (used && local_clock() < until) {
+		taken = perf_kernel_ring_consume(ring->event, BATCH, take_record, ring->counts);
+		if (taken < 0)
+			count(&ring->counts->broken, 1);
+
+		used = perf_kernel_ring_used(ring->event);
+		ring->draining = ks_ring_is_draining(ring->draining, used, size);
+		done += BATCH * KS_SAMPLE_BYTES;
+		if (taken < BATCH || (!ring->draining && done >= size / 2))
+			break;
+		cond_resched();
+	}
+	count_lost(ring);
+	return fill;
+}

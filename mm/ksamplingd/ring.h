@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * One event on one CPU. See ring.c.
+ */
+#ifndef _MM_KSAMPLINGD_RING_H
+#define _MM_KSAMPLINGD_RING_H
+
+#include <linux/types.h>
+
+#include "pages.h"
+
+struct ks_event;
+struct ks_source;
+struct perf_event;
+
+/**
+ * struct ks_counts - what became of the samples of an event
+ * @samples:   counted for a page
+ * @discarded: not counted, by reason
+ * @lost:      never read: the ring, or the hardware, had no place
+ * @throttled: how often perf has paused the event
+ * @broken:    how often a ring was found to hold what is no record
+ */
+struct ks_counts {
+	u64 samples;
+	u64 discarded[KS_NR_DISCARDS];
+	u64 lost;
+	u64 throttled;
+	u64 broken;
+};
+
+/**
+ * struct ks_ring - one event on one CPU
+ * @event:    NULL: not open
+ * @counts:   where to count what is read
+ * @lost:     what the event has told of lost records so far
+ * @period:   of the event
+ * @draining: it was found more than 80 % full, and is being emptied to 20 %
+ */
+struct ks_ring {
+	struct perf_event *event;
+	struct ks_counts *counts;
+	u64 lost;
+	u32 period;
+	bool draining;
+};
+
+int ks_ring_open(struct ks_ring *ring, const struct ks_source *source,
+		 const struct ks_event *what, int cpu, u32 period, unsigned int pages,
+		 struct ks_counts *counts);
+void ks_ring_close(struct ks_ring *ring);
+bool ks_ring_set_period(struct ks_ring *ring, u32 period);
+u32 ks_ring_drain(struct ks_ring *ring, u64 until);
+bool ks_ring_is_draining(bool draining, unsigned long used, unsigned long size);
+
+#endif /* _MM_KSAMPLINGD_RING_H */

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ksamplingd: /proc/sys/vm/ksamplingd/.
+ *
+ * Everybody may read. To write takes CAP_PERFMON besides the file's owner, because
+ * what is sampled is what other people's programs do. What is not possible is refused,
+ * and changes nothing.
+ *
+ * Locking: a write takes knobs_lock. ksamplingd reads without it, see struct ks_knobs.
+ */
+#include <linux/capability.h>
+#include <linux/cleanup.h>
+#include <linux/init.h>
+#include <linux/log2.h>
+#include <linux/mutex.h>
+#include <linux/sysctl.h>
+
+#include "internal.h"
+
+#define MAX_PERIOD	1000000000
+#define MAX_RING_PAGES	4096
+
+static DEFINE_MUTEX(knobs_lock);
+
+/* Read, or check and set, a number; @check may refuse it, @tell is called if it changes. */
+static int do_number(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
+		     loff_t *ppos, bool (*check)(u32 value), void (*tell)(void))
+{
+	u32 *knob = table->data, value;
+	struct ctl_table copy = *table;
+	int err;
+
+	if (write && !perfmon_capable())
+		return -EPERM;
+
+	guard(mutex)(&knobs_lock);
+	value = *knob;
+	copy.data = &value;
+	err = proc_douintvec_minmax(&copy, write, buffer, lenp, ppos);
+	if (err || !write)
+		return err;
+	if (check && !check(value))
+		return -EINVAL;
+	if (value == *knob)
+		return 0;
+	WRITE_ONCE(*knob, value);
+	if (tell)
+		tell();
+	return 0;
+}
+
+/* What the thread looks at by itself. */
+static int tune(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
+		loff_t *ppos)
+{
+	return do_number(table, write, buffer, lenp, ppos, NULL, NULL);
+}
+
+/* What it has to open its rings anew for. */
+static int change(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
+		  loff_t *ppos)
+{
+	return do_number(table, write, buffer, lenp, ppos, NULL, ks_knobs_changed);
+}
+
+static bool is_power(u32 value)
+{
+	return is_power_of_2(value);
+}
+
+static int change_power_of_2(const struct ctl_table *table, int write, void *buffer,
+			     size_t *lenp, loff_t *ppos)
+{
+	return do_number(table, write, buffer, lenp, ppos, is_power, ks_knobs_changed);
+}
+
+static int enable(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
+		  loff_t *ppos)
+{
+	struct ctl_table copy = *table;
+	int err;
+	u32 on;
+
+	if (write && !perfmon_capable())
+		return -EPERM;
+
+	guard(mutex)(&knobs_lock);
+	on = ks_is_on();
+	copy.data = &on;
+	err = proc_douintvec_minmax(&copy, write, buffer, lenp, ppos);
+	if (err || !write)
+		return err;
+	if (on)
+		return ks_start();
+	ks_stop();
+	return 0;
+}
+
+static int change_source(const struct ctl_table *table, int write, void *buffer,
+			 size_t *lenp, loff_t *ppos)
+{
+	struct ctl_table copy = *table;
+	char name[16];
+	int err, i;
+
+	if (write && !perfmon_capable())
+		return -EPERM;
+
+	guard(mutex)(&knobs_lock);
+	strscpy(name, ks_sources[ks_knobs.source].name);
+	copy.data = name;
+	copy.maxlen = sizeof(name);
+	err = proc_dostring(&copy, write, buffer, lenp, ppos);
+	if (err || !write)
+		return err;
+
+	for (i = 0; i < ks_nr_sources; i++)
+		if (!strcmp(name, ks_sources[i].name))
+			break;
+	if (i == ks_nr_sources)
+		return -EINVAL;
+	if (i == ks_knobs.source)
+		return 0;
+	WRITE_ONCE(ks_knobs.source, i);
+	ks_knobs_changed();
+	return 0;
+}
+
+/* A list like 0-3,8: all of what there can be, and not nothing. */
+static int change_list(const struct ctl_table *table, int write, void *buffer,
+		       size_t *lenp, loff_t *ppos, const unsigned long *possible)
+{
+	struct ctl_table copy = *table;
+	unsigned long *list;
+	int err;
+
+	if (write && !perfmon_capable())
+		return -EPERM;
+
+	guard(mutex)(&knobs_lock);
+	list = bitmap_alloc(table->maxlen, GFP_KERNEL);
+	if (!list)
+		return -ENOMEM;
+	bitmap_copy(list, table->data, table->maxlen);
+
+	copy.data = &list;
+	err = proc_do_large_bitmap(&copy, write, buffer, lenp, ppos);
+	if (!err && write) {
+		if (bitmap_empty(list, table->maxlen) ||
+		    !bitmap_subset(list, possible, table->maxlen)) {
+			err = -EINVAL;
+		} else {
+			bitmap_copy(table->data, list, table->maxlen);
+			ks_knobs_changed();
+		}
+	}
+	bitmap_free(list);
+	return err;
+}
+
+static int change_cpus(const struct ctl_table *table, int write, void *buffer,
+		       size_t *lenp, loff_t *ppos)
+{
+	return change_list(table, write, buffer, lenp, ppos, cpumask_bits(cpu_possible_mask));
+}
+
+static int change_nodes(const struct ctl_table *table, int write, void *buffer,
+			size_t *lenp, loff_t *ppos)
+{
+	return change_list(table, write, buffer, lenp, ppos, nodes_addr(node_possible_map));
+}
+
+static const unsigned int no = 0, yes = 1, hundred = 100;
+static const unsigned int most_permille = 900, last_policy = KS_NR_POLICIES - 1;
+static const unsigned int second_us = 1000000, minute_ms = 60000, hour_ms = 3600000;
+static const unsigned int most_period = MAX_PERIOD, most_pages = MAX_RING_PAGES;
+
+#define NUMBER(name, member, handler, least, most)	\
+	{						\
+		.procname = name,			\
+		.data = &ks_knobs.member,		\
+		.maxlen = sizeof(unsigned int),		\
+		.mode = 0644,				\
+		.proc_handler = handler,		\
+		.extra1 = (void *)&(least),		\
+		.extra2 = (void *)&(most),		\
+	}
+
+static struct ctl_table ks_sysctls[] = {
+	{
+		.procname = "enabled",
+		.maxlen = sizeof(unsigned int),
+		.mode = 0644,
+		.proc_handler = enable,
+		.extra1 = (void *)&no,
+		.extra2 = (void *)&yes,
+	},
+	NUMBER("quota_permille", tuning.quota_permille, tune, no, most_permille),
+	NUMBER("policy", tuning.policy, tune, no, last_policy),
+	NUMBER("sleep_us", tuning.sleep_us, tune, hundred, second_us),
+	NUMBER("window_ms", window_ms, tune, hundred, minute_ms),
+	NUMBER("cool_ms", cool_ms, tune, hundred, hour_ms),
+	NUMBER("hot_target_mb", hot_target_mb, tune, no, most_period),
+	NUMBER("load_period", load_period, change, yes, most_period),
+	NUMBER("store_period", store_period, change, yes, most_period),
+	NUMBER("ring_pages", ring_pages, change_power_of_2, yes, most_pages),
+	{
+		.procname = "source",
+		.mode = 0644,
+		.proc_handler = change_source,
+	}, {
+		.procname = "cpus",
+		.data = &ks_knobs.cpus,
+		.maxlen = NR_CPUS,
+		.mode = 0644,
+		.proc_handler = change_cpus,
+	}, {
+		.procname = "nodes",
+		.data = &ks_knobs.nodes,
+		.maxlen = MAX_NUMNODES,
+		.mode = 0644,
+		.proc_handler = change_nodes,
+	},
+};
+
+static int __init ks_sysctl_init(void)
+{
+	register_sysctl_init("vm/ksamplingd", ks_sysctls);
+	return 0;
+}
+late_initcall(ks_sysctl_init);

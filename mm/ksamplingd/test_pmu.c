@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ksamplingd: a PMU that reports accesses which nobody makes, for tests.
+ *
+ * Each CPU "accesses" a set of pages at a chosen rate, the page of rank n with a
+ * probability in proportion to 1/n (Zipf); the nodes take turns. As with PEBS, samples
+ * come in batches: all but the last are written to the ring, the last one goes the way of
+ * an interrupt. How many samples were made is counted, so that what becomes of them can be
+ * added up.
+ *
+ * /sys/kernel/debug/ksamplingd_test/ has accesses_per_s (for each CPU; event 0),
+ * stores_per_s (event 1), pages and order of the set (to be written while nothing is
+ * sampled), produced (samples so far), and truth: a line of pfn and probability (ppm)
+ * for each page, by rank. With throttle, perf is led to believe that there are too many
+ * interrupts. breakpoint is the address that the source of that name watches;
+ * that has nothing to do with this PMU.
+ *
+ * Locking: set_lock for the set; sampling holds it as a reader, from event_init on.
+ */
+#include <linux/cleanup.h>
+#include <linux/debugfs.h>
+#include <linux/hrtimer.h>
+#include <linux/init.h>
+#include <linux/io.h>
+#include <linux/math64.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/nodemask.h>
+#include <linux/percpu.h>
+#include <linux/perf_event.h>
+#include <linux/prandom.h>
+#include <linux/seq_file.h>
+#include <linux/vmalloc.h>
+
+#include <asm/irq_regs.h>
+
+#include "source.h"
+
+#define BATCH		32		/* samples between two interrupts */
+#define MAX_BATCH	1000		/* in one, if there are too many */
+#define MIN_TICK_NS	(100 * NSEC_PER_USEC)
+#define MAX_TICK_NS	(10 * NSEC_PER_MSEC)
+#define MAX_PAGES	BIT(16)
+#define DRAWS		BIT(18)
+
+/**
+ * struct test_set - the pages that are accessed
+ * @nr:	   how many
+ * @order: of each
+ * @page:  by rank
+ * @draw:  ranks, each as often as it is likely. To draw one at random is quick, and
+ *	   it has to be: what it takes is taken from those who run.
+ */
+struct test_set {
+	u32 nr;
+	u32 order;
+	struct page **page;
+	u32 *draw;
+};
+
+static struct test_set set;
+static DEFINE_MUTEX(set_lock);
+static int events;			/* that use the set, under set_lock */
+static bool throttle;
+static u64 rate[2] = { 1000000, 1000000 };
+static DEFINE_PER_CPU(u64, produced);
+static DEFINE_PER_CPU(struct rnd_state, chance);
+
+/* --------------------------------- The set --------------------------------- */
+
+static void free_set(void)
+{
+	u32 i;
+
+	for (i = 0; i < set.nr; i++)
+		__free_pages(set.page[i], set.order);
+	vfree(set.page);
+	vfree(set.draw);
+	set = (struct test_set) { .order = set.order };
+}
+
+/* Those of rank n end where the sum of 1, 1/2, ..., 1/n does, of that of all. */
+static void share_draws(void)
+{
+	u64 all = 0, sum = 0;
+	u32 rank, i = 0;
+
+	for (rank = 0; rank < set.nr; rank++)
+		all += BIT_ULL(32) / (rank + 1);
+	for (rank = 0; rank < set.nr; rank++) {
+		sum += BIT_ULL(32) / (rank + 1);
+		while (i < mul_u64_u64_div_u64(sum, DRAWS, all))
+			set.draw[i++] = rank;
+	}
+}
+
+static int alloc_set(u32 nr)
+{
+	int cpu, nid = first_memory_node;
+	u32 order = set.order;
+
+	free_set();
+	set.page = vcalloc(nr, sizeof(*set.page));
+	set.draw = vcalloc(DRAWS, sizeof(*set.draw));
+	if (!set.page || !set.draw)
+		goto fail;
+
+	for (set.nr = 0; set.nr < nr; set.nr++) {
+		set.page[set.nr] = alloc_pages_node(nid, GFP_KERNEL | __GFP_NOWARN |
+						    (order ? __GFP_COMP : 0), order);
+		if (!set.page[set.nr])
+			goto fail;
+		nid = next_node_in(nid, node_states[N_MEMORY]);
+		cond_resched();
+	}
+	share_draws();
+	for_each_possible_cpu(cpu)
+		prandom_seed_state(per_cpu_ptr(&chance, cpu), cpu + 1);
+	return 0;
+
+fail:
+	free_set();
+	return -ENOMEM;
+}
+
+static u64 random_phys(void)
+{
+	struct rnd_state *rnd = this_cpu_ptr(&chance);
+	u32 r = prandom_u32_state(rnd);
+	struct page *page = set.page[set.draw[r % DRAWS]];
+
+	return page_to_phys(page) + (prandom_u32_state(rnd) & ((PAGE_SIZE << set.order) - 8));
+}
+
+/* --------------------------------- The PMU --------------------------------- */
+
+static void fill(struct perf_event *event, struct perf_sample_data *data)
+{
+	u64 phys = random_phys();
+
+	perf_sample_data_init(data, (u64)phys_to_virt(phys), event->hw.sample_period);
+	data->phys_addr = phys;
+	data->sample_flags |= PERF_SAMPLE_PHYS_ADDR;
+	this_cpu_inc(produced);
+}
+
+/* Return: is the event to be paused? */
+static bool make_samples(struct perf_event *event, u64 nr, struct pt_regs *regs)
+{
+	struct perf_sample_data data;
+
+	while (--nr) {
+		fill(event, &data);
+		perf_event_output_forward(event, &data, regs);
+	}
+	fill(event, &data);
+	/* Nor do idle CPUs have the tick that begins to count them anew. */
+	event->hw.interrupts = READ_ONCE(throttle) ? U32_MAX : 0;
+	return perf_event_overflow(event, &data, regs);
+}
+
+/* Never twice the same, or it could go in step with those who sleep. */
+static u64 tick_ns(const struct perf_event *event)
+{
+	u64 accesses = READ_ONCE(rate[event->attr.config]);
+	u64 ns = MAX_TICK_NS;
+
+	if (accesses)
+		ns = clamp_t(u64, mul_u64_u64_div_u64(event->hw.sample_period * BATCH,
+						      NSEC_PER_SEC, accesses),
+			     MIN_TICK_NS, MAX_TICK_NS);
+	return ns / 2 + prandom_u32_state(this_cpu_ptr(&chance)) % (u32)ns;
+}
+
+/* Samples that are due since the last time, which is in prev_count. */
+static u64 due_samples(struct perf_event *event, u64 now)
+{
+	struct hw_perf_event *hw = &event->hw;
+	u64 accesses = local64_read(&hw->period_left) +
+		       mul_u64_u64_div_u64(READ_ONCE(rate[event->attr.config]),
+					   now - local64_read(&hw->prev_count), NSEC_PER_SEC);
+	u64 nr = min_t(u64, div64_u64(accesses, hw->sample_period), MAX_BATCH);
+
+	local64_set(&hw->prev_count, now);
+	local64_set(&hw->period_left, accesses % hw->sample_period);
+	local64_add(nr * hw->sample_period, &event->count);
+	return nr;
+}
+
+static enum hrtimer_restart test_tick(struct hrtimer *timer)
+{
+	struct perf_event *event = container_of(timer, struct perf_event, hw.hrtimer);
+	struct pt_regs *regs = get_irq_regs();
+	u64 nr;
+
+	if (event->state != PERF_EVENT_STATE_ACTIVE)
+		return HRTIMER_NORESTART;
+
+	hrtimer_forward_now(timer, ns_to_ktime(tick_ns(event)));
+	nr = regs ? due_samples(event, ktime_get_ns()) : 0;
+	if (nr && make_samples(event, nr, regs))
+		return HRTIMER_NORESTART;
+	return HRTIMER_RESTART;
+}
+
+static void test_start(struct perf_event *event, int flags)
+{
+	event->hw.state = 0;
+	local64_set(&event->hw.prev_count, ktime_get_ns());
+	hrtimer_start(&event->hw.hrtimer, ns_to_ktime(tick_ns(event)),
+		      HRTIMER_MODE_REL_PINNED_HARD);
+}
+
+static void test_stop(struct perf_event *event, int flags)
+{
+	hrtimer_cancel(&event->hw.hrtimer);
+	event->hw.state = PERF_HES_STOPPED;
+}
+
+static int test_add(struct perf_event *event, int flags)
+{
+	if (flags & PERF_EF_START)
+		test_start(event, flags);
+	return 0;
+}
+
+static void test_del(struct perf_event *event, int flags)
+{
+	test_stop(event, flags);
+}
+
+static void test_read(struct perf_event *event)
+{
+}
+
+static void test_destroy(struct perf_event *event)
+{
+	guard(mutex)(&set_lock);
+	events--;
+}
+
+static int test_init_event(struct perf_event *event)
+{
+	if (event->attr.type != event->pmu->type)
+		return -ENOENT;
+	if (event->attr.config > 1 || event->cpu < 0 || !is_sampling_event(event) ||
+	    event->attr.freq)
+		return -EINVAL;
+
+	guard(mutex)(&set_lock);
+	if (!set.nr)
+		return -ENODATA;
+	events++;
+	event->destroy = test_destroy;
+	hrtimer_init(&event->hw.hrtimer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
+	event->hw.hrtimer.function = test_tick;
+	return 0;
+}
+
+static struct pmu test_pmu = {
+	.task_ctx_nr = perf_sw_context,
+	.capabilities = PERF_PMU_CAP_NO_NMI,
+	.event_init = test_init_event,
+	.add = test_add,
+	.del = test_del,
+	.start = test_start,
+	.stop = test_stop,
+	.read = test_read,
+};
+
+/* ---------------------------------- Files ---------------------------------- */
+
+static int get_rate(void *data, u64 *value)
+{
+	*value = READ_ONCE(*(u64 *)data);
+	return 0;
+}
+
+static int set_rate(void *data, u64 value)
+{
+	/* What is multiplied with it has to fit into 64 bits. */
+	if ((value && value < 1000) || value > 1000000000000)
+		return -EINVAL;
+	WRITE_ONCE(*(u64 *)data, value);
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(rate_fops, get_rate, set_rate, "%llu\n");
+
+static int get_pages(void *data, u64 *value)
+{
+	*value = set.nr;
+	return 0;
+}
+
+static int set_pages(void *data, u64 value)
+{
+	guard(mutex)(&set_lock);
+	if (!value || value > MAX_PAGES)
+		return -EINVAL;
+	if (events)
+		return -EBUSY;
+	return alloc_set(value);
+}
+DEFINE_DEBUGFS_ATTRIBUTE(pages_fops, get_pages, set_pages, "%llu\n");
+
+static int get_order_of_set(void *data, u64 *value)
+{
+	*value = set.order;
+	return 0;
+}
+
+static int set_order_of_set(void *data, u64 value)
+{
+	guard(mutex)(&set_lock);
+	if (value > MAX_PAGE_ORDER)
+		return -EINVAL;
+	if (events)
+		return -EBUSY;
+	free_set();
+	set.order = value;
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(order_fops, get_order_of_set, set_order_of_set, "%llu\n");
+
+static int get_produced(void *data, u64 *value)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += per_cpu(produced, cpu);
+	*value = sum;
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(produced_fops, get_produced, NULL, "%llu\n");
+
+static int truth_show(struct seq_file *m, void *unused)
+{
+	u32 rank, draws, i = 0;
+
+	guard(mutex)(&set_lock);
+	for (rank = 0; rank < set.nr; rank++) {
+		for (draws = 0; i < DRAWS && set.draw[i] == rank; i++)
+			draws++;
+		seq_printf(m, "0x%lx %llu\n", page_to_pfn(set.page[rank]),
+			   draws * 1000000ULL / DRAWS);
+	}
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(truth);
+
+static int __init test_pmu_init(void)
+{
+	struct dentry *dir;
+	int err = perf_pmu_register(&test_pmu, "ks_test", -1);
+
+	if (err)
+		return err;
+	dir = debugfs_create_dir("ksamplingd_test", NULL);
+	debugfs_create_file("accesses_per_s", 0600, dir, &rate[0], &rate_fops);
+	debugfs_create_file("stores_per_s", 0600, dir, &rate[1], &rate_fops);
+	debugfs_create_file("pages", 0600, dir, NULL, &pages_fops);
+	debugfs_create_file("order", 0600, dir, NULL, &order_fops);
+	debugfs_create_file("produced", 0400, dir, NULL, &produced_fops);
+	debugfs_create_bool("throttle", 0600, dir, &throttle);
+	debugfs_create_file("truth", 0400, dir, NULL, &truth_fops);
+	debugfs_create_u64("breakpoint", 0600, dir, &ks_test_breakpoint);
+	return 0;
+}
+device_initcall(test_pmu_init);
