@@ -612,11 +612,13 @@ void leave_case(enum psi_result result, const char *format, ...)
 	longjmp(case_end, result);
 }
 
-static void (*undo)(void);
+static void (*undo[8])(void);
+static size_t undos;
 
 void undo_later(void (*fn)(void))
 {
-	undo = fn;
+	EXPECT(undos < ARRAY_SIZE(undo), "too much to undo");
+	undo[undos++] = fn;
 }
 
 static bool wanted(const char *name, int argc, char **argv)
@@ -645,9 +647,8 @@ static void run_case(const struct psi_case *c)
 	if (!result)
 		result = c->run();
 	clean_up();
-	if (undo)
-		undo();
-	undo = NULL;
+	while (undos)
+		undo[--undos]();
 	if (load_failed) {
 		psi_note("a load has ended by itself");
 		result = PSI_FAIL;
