@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * R-26: what can be written to the knobs, by whom.
+ */
+#include <errno.h>
+#include <linux/capability.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "ks_util.h"
+
+static const struct {
+	const char *name;
+	unsigned long long least, most;
+} numbers[] = {
+	{ "enabled", 0, 1 },
+	{ "quota_permille", 0, 900 },
+	{ "policy", 0, 1 },
+	{ "sleep_us", 100, 1000000 },
+	{ "window_ms", 100, 60000 },
+	{ "cool_ms", 100, 3600000 },
+	{ "hot_target_mb", 0, 1000000000 },
+	{ "load_period", 1, 1000000000 },
+	{ "store_period", 1, 1000000000 },
+	{ "ring_pages", 1, 4096 },
+};
+
+static enum psi_result bounds(void)
+{
+	static const char * const nonsense[] = { "-1", "x", "1x", "4294967297", "0x", "1.5" };
+	unsigned long long before;
+	size_t i, n;
+
+	undo_later(reset_knobs);
+	for (i = 0; i < ARRAY_SIZE(numbers); i++) {
+		const char *name = numbers[i].name;
+
+		EXPECT(!set_knob(name, "%llu", numbers[i].least), "%s: least", name);
+		EXPECT(get_knob(name) == numbers[i].least, "%s: not the least", name);
+		EXPECT(!set_knob(name, "%llu", numbers[i].most), "%s: most", name);
+		EXPECT(get_knob(name) == numbers[i].most, "%s: not the most", name);
+
+		before = get_knob(name);
+		EXPECT(set_knob(name, "%llu", numbers[i].most + 1) == -EINVAL,
+		       "%s: more than the most", name);
+		if (numbers[i].least)
+			EXPECT(set_knob(name, "%llu", numbers[i].least - 1) == -EINVAL,
+			       "%s: less than the least", name);
+		for (n = 0; n < ARRAY_SIZE(nonsense); n++)
+			EXPECT(set_knob(name, "%s", nonsense[n]) < 0, "%s: %s", name,
+			       nonsense[n]);
+		EXPECT(get_knob(name) == before, "%s has changed", name);
+		set_knob("enabled", "0");
+	}
+	return PSI_PASS;
+}
+
+static enum psi_result words(void)
+{
+	static const struct { const char *name, *good, *bad[4]; } lists[] = {
+		{ "source", "faults", { "fault", "faultsx", "all", "a_name_that_is_too_long" } },
+		{ "cpus", "0", { "4000", "0-4000", "x", "3-1" } },
+		{ "nodes", "0", { "1000", "0-1000", "x", "-1" } },
+		{ "ring_pages", "8", { "3", "12", "4095", "7" } },
+	};
+	char path[128], before[256], after[256];
+	size_t i, n;
+
+	undo_later(reset_knobs);
+	for (i = 0; i < ARRAY_SIZE(lists); i++) {
+		snprintf(path, sizeof(path), KNOBS "%s", lists[i].name);
+		EXPECT(!set_knob(lists[i].name, "%s", lists[i].good), "%s: %s",
+		       lists[i].name, lists[i].good);
+		read_text(path, before, sizeof(before));
+		for (n = 0; n < ARRAY_SIZE(lists[i].bad); n++) {
+			EXPECT(set_knob(lists[i].name, "%s", lists[i].bad[n]) == -EINVAL,
+			       "%s: %s is taken", lists[i].name, lists[i].bad[n]);
+			read_text(path, after, sizeof(after));
+			EXPECT(!strcmp(before, after), "%s has become %s", lists[i].name,
+			       after);
+		}
+	}
+	return PSI_PASS;
+}
+
+/* Root without any privilege: the files are its own, and that is not enough. */
+static void write_unprivileged(void *results)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = {};
+	atomic_int *result = results;
+	size_t i;
+
+	syscall(SYS_capset, &header, none);
+	for (i = 0; i < ARRAY_SIZE(numbers); i++)
+		result[i] = set_knob(numbers[i].name, "%llu", numbers[i].most);
+	result[i++] = set_knob("source", "faults");
+	result[i++] = set_knob("cpus", "0");
+	result[i++] = set_knob("nodes", "0");
+	result[i] = 1;
+	for (;;)
+		pause();
+}
+
+static enum psi_result privilege(void)
+{
+	size_t i, count = ARRAY_SIZE(numbers) + 3;
+	atomic_int *result = shared_alloc((count + 1) * sizeof(*result));
+
+	undo_later(reset_knobs);
+	reset_knobs();
+	start_load(-1, write_unprivileged, result);
+	while (!result[count])
+		sleep_ms(5);
+	for (i = 0; i < count; i++)
+		EXPECT(result[i] == -EPERM, "knob %zu: %d", i, result[i]);
+	EXPECT(!get_knob("enabled"), "it runs");
+	return PSI_PASS;
+}
+
+static bool has_thread(void)
+{
+	FILE *ps = popen("ps", "r");
+	char line[256];
+	bool found = false;
+
+	EXPECT(ps, "ps");
+	while (fgets(line, sizeof(line), ps))
+		found |= !!strstr(line, "[ksamplingd]");
+	pclose(ps);
+	return found;
+}
+
+static enum psi_result off_at_boot(void)
+{
+	EXPECT(!get_knob("enabled"), "enabled");
+	EXPECT(!has_thread(), "there is a thread");
+	EXPECT(get_status("enabled") == 0, "status");
+	EXPECT(get_status("rings") == 0, "rings");
+	return PSI_PASS;
+}
+
+/* Addresses are for root. */
+static enum psi_result views_are_private(void)
+{
+	static const char * const files[] = { "status", "histogram", "hot_pages" };
+	struct stat st;
+	char path[128];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(files); i++) {
+		snprintf(path, sizeof(path), VIEWS "%s", files[i]);
+		EXPECT(!stat(path, &st), "no %s", files[i]);
+		EXPECT((st.st_mode & 0777) == 0400 && !st.st_uid, "%s: mode %o", files[i],
+		       st.st_mode & 0777);
+	}
+	return PSI_PASS;
+}
+
+static const struct psi_case cases[] = {
+	{ "R-20 off until it is switched on", off_at_boot },
+	{ "R-26 bounds of numbers", bounds },
+	{ "R-26 words, lists and powers of two", words },
+	{ "R-26 privilege", privilege },
+	{ "R-26 views are for root", views_are_private },
+};
+
+int main(int argc, char **argv)
+{
+	return psi_main(argc, argv, cases, ARRAY_SIZE(cases));
+}

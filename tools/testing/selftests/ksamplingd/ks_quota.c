@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * R-23: CPU use is held at the quota, whatever the load does.
+ */
+#include <stdlib.h>
+
+#include "ks_util.h"
+
+#define PAGES		4096
+#define SETTLE		5		/* windows */
+#define STEADY_S	60
+
+static double band(unsigned int quota)
+{
+	return quota / 8.0 > 5 ? quota / 8.0 : 5;
+}
+
+/* CPU use of one window, permille, by the thread's own run time. */
+static double window_use(void)
+{
+	unsigned long long run, wall;
+
+	run = get_status("run_ns");
+	wall = get_status("wall_ns");
+	wait_windows(1);
+	return 1000.0 * (get_status("run_ns") - run) / (get_status("wall_ns") - wall);
+}
+
+static unsigned long long period_of_loads(void)
+{
+	return get_status("event test-loads period");
+}
+
+static bool at_quota(unsigned int quota)
+{
+	double use = get_status("use_last_window_permille");
+
+	/* rounded down */
+	return use + 1 > quota - band(quota) && use <= quota + band(quota);
+}
+
+/* Return: after how many windows it was there, and stayed for three. */
+static int settle(unsigned int quota, int most)
+{
+	char trail[512] = "";
+	int windows, good = 0, length = 0;
+
+	for (windows = 1; windows < most + 3 && good < 3; windows++) {
+		wait_windows(1);
+		good = at_quota(quota) ? good + 1 : 0;
+		if (length < (int)sizeof(trail))
+			length += snprintf(trail + length, sizeof(trail) - length, " %llu/%llu",
+					   period_of_loads(),
+					   get_status("use_last_window_permille"));
+	}
+	psi_note("period/permille by window:%s", trail);
+	return windows - 3;
+}
+
+static void load(unsigned long long accesses_per_s)
+{
+	EXPECT(!set_test_pmu("accesses_per_s", accesses_per_s), "accesses_per_s");
+}
+
+/* The load with which the quota is met in the middle of the table of periods. */
+#define MIDDLE	6500
+
+static unsigned long long middle_load(unsigned int quota)
+{
+	unsigned long long accesses = 3000000, period;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		load(accesses);
+		settle(quota, 3 * SETTLE);
+		period = period_of_loads();
+		if (period > MIDDLE * 3 / 4 && period < MIDDLE * 4 / 3)
+			break;
+		accesses = accesses * MIDDLE / period;
+	}
+	return accesses;
+}
+
+static enum psi_result holds(unsigned int quota)
+{
+	unsigned long long middle, changes;
+	double use, least = 1000, most = 0;
+	int windows, s;
+
+	use_test_pmu(PAGES, 1000000);
+	EXPECT(!set_knob("quota_permille", "%u", quota), "quota");
+	switch_on();
+	middle = middle_load(quota);
+
+	load(middle / 10);
+	settle(quota, 30);
+	load(middle * 10);
+	windows = settle(quota, 30);
+	psi_note("quota %u: 100 times the load: %d windows", quota, windows);
+	EXPECT(windows <= SETTLE, "100 times the load: %d windows", windows);
+	load(middle / 10);
+	windows = settle(quota, 30);
+	psi_note("quota %u: 100 times less: %d windows", quota, windows);
+	EXPECT(windows <= SETTLE, "100 times less: %d windows", windows);
+	load(middle);
+	windows = settle(quota, 30);
+	EXPECT(windows <= SETTLE, "back again: %d windows", windows);
+
+	changes = get_status("period_changes");
+	for (s = 0; s < STEADY_S; s++) {
+		use = window_use();
+		least = use < least ? use : least;
+		most = use > most ? use : most;
+	}
+	changes = get_status("period_changes") - changes;
+	psi_note("quota %u: %.1f to %.1f permille in %u s, %llu changes of the period",
+		 quota, least, most, STEADY_S, changes);
+	EXPECT(least >= quota - band(quota), "only %.1f permille", least);
+	EXPECT(most <= quota + band(quota), "%.1f permille", most);
+	EXPECT(changes <= STEADY_S / 60, "%llu changes of the period", changes);
+	return PSI_PASS;
+}
+
+static enum psi_result holds_10(void)
+{
+	return holds(10);
+}
+
+static enum psi_result holds_30(void)
+{
+	return holds(30);
+}
+
+static enum psi_result holds_100(void)
+{
+	return holds(100);
+}
+
+/* So many samples would take the CPU more time to make than to read. Trace them. */
+static enum psi_result holds_300(void)
+{
+	trace_samples();
+	return holds(300);
+}
+
+/* Fixed periods, and it sleeps all the same. */
+static enum psi_result quota_0(void)
+{
+	unsigned long long rounds;
+	__u64 from;
+	double use;
+
+	use_test_pmu(PAGES, 1000000);
+	EXPECT(!set_knob("quota_permille", "0"), "quota");
+	EXPECT(!set_knob("load_period", "777"), "period");
+	EXPECT(!set_knob("ring_pages", "1"), "ring_pages");
+	switch_on();
+	wait_windows(2);
+	from = now_ns();
+	rounds = get_status("rounds");
+	use = window_use();
+	rounds = get_status("rounds") - rounds;
+	EXPECT(period_of_loads() == 777, "period %llu", period_of_loads());
+	EXPECT(get_status("period_changes") == 0, "the period was changed");
+	EXPECT(rounds <= (now_ns() - from) / NSEC_PER_MSEC / 2 + 1, "%llu rounds", rounds);
+	EXPECT(use < 700, "%.1f permille", use);
+
+	/* A load that is too much for one CPU is lost, not worked on for ever. */
+	load(1000000000);
+	wait_windows(1);
+	use = window_use();
+	EXPECT(use < 700, "%.1f permille under overload", use);
+	EXPECT(get_status("lost") > 0, "nothing is lost");
+	return PSI_PASS;
+}
+
+/* Looking at the rings alone would cost more. */
+static enum psi_result below_the_floor(void)
+{
+	double use;
+
+	use_test_pmu(PAGES, 1000000);
+	EXPECT(!set_knob("quota_permille", "1"), "quota");
+	EXPECT(!set_knob("sleep_us", "100"), "sleep");
+	switch_on();
+	wait_windows(8);
+	use = window_use();
+	psi_note("quota 1: %.1f permille, sleeps %llu us", use, get_status("sleep_us"));
+	EXPECT(use <= 6, "%.1f permille", use);
+	EXPECT(get_status("sleep_us") > 1000, "sleeps %llu us", get_status("sleep_us"));
+	return PSI_PASS;
+}
+
+/* One level in a window, and it gets there. */
+static enum psi_result step(void)
+{
+	unsigned long long period, before;
+	bool there = false;
+	int windows;
+
+	use_test_pmu(PAGES, 50000000);
+	EXPECT(!set_knob("policy", "0"), "policy");
+	EXPECT(!set_knob("cpus", "0"), "cpus");
+	EXPECT(!set_knob("window_ms", "200"), "window");
+	switch_on();
+	wait_windows(1);
+	before = period_of_loads();
+	for (windows = 0; windows < 60 && !there; windows++) {
+		wait_windows(1);
+		period = period_of_loads();
+		/* two, if the window has ended twice meanwhile */
+		EXPECT(period * 100 <= before * 140 && before * 100 <= period * 140,
+		       "from %llu to %llu", before, period);
+		before = period;
+		there = at_quota(30);
+	}
+	EXPECT(there, "not there after %d windows", windows);
+	return PSI_PASS;
+}
+
+static const struct psi_case cases[] = {
+	/* The clock that counts instructions counts those of all CPUs. */
+	{ "R-23 holds a quota of 10 permille", holds_10, 0, 1 },
+	{ "R-23 holds a quota of 30 permille", holds_30, 0, 1 },
+	{ "R-23 holds a quota of 100 permille", holds_100, 0, 1 },
+	{ "R-23 holds a quota of 300 permille", holds_300, 0, 1 },
+	{ "R-23 quota 0 is a fixed period", quota_0 },
+	{ "R-23 a quota below the floor", below_the_floor },
+	{ "R-23 policy step", step },
+};
+
+int main(int argc, char **argv)
+{
+	return psi_main(argc, argv, cases, ARRAY_SIZE(cases));
+}

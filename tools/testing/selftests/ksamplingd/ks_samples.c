@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * R-20, R-21, R-25: no sample is lost without being counted, whatever happens.
+ */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ks_util.h"
+
+#define PAGES	1024
+
+/* Produced = counted + discarded + lost, to the last one. */
+static void expect_all(unsigned long long produced_before)
+{
+	unsigned long long produced;
+
+	switch_off();
+	produced = get_test_pmu("produced") - produced_before;
+	psi_note("%llu samples, %llu of them lost", produced, get_status("lost"));
+	EXPECT(produced > 0, "no samples");
+	EXPECT(accounted() == produced, "%llu of %llu samples accounted for", accounted(),
+	       produced);
+}
+
+static enum psi_result all_are_accounted_for(void)
+{
+	unsigned long long before;
+
+	use_test_pmu(PAGES, 10000000);
+	before = get_test_pmu("produced");
+	switch_on();
+	sleep_ms(3000);
+	expect_all(before);
+	EXPECT(get_status("lost") == 0, "%llu lost", get_status("lost"));
+	return PSI_PASS;
+}
+
+static enum psi_result overflows_are_counted(void)
+{
+	unsigned long long before;
+
+	use_test_pmu(PAGES, 300000000);
+	EXPECT(!set_knob("ring_pages", "1"), "ring_pages");
+	EXPECT(!set_knob("quota_permille", "0"), "quota");
+	EXPECT(!set_knob("load_period", "1999"), "period");
+	before = get_test_pmu("produced");
+	switch_on();
+	sleep_ms(3000);
+	expect_all(before);
+	EXPECT(get_status("lost") > 0, "no ring was full");
+	return PSI_PASS;
+}
+
+/* perf pauses events for a tick now and then. Of a ring that is full it cannot say so. */
+static enum psi_result throttled(void)
+{
+	unsigned long long before, produced;
+
+	use_test_pmu(PAGES, 100000000);
+	EXPECT(!set_knob("ring_pages", "256"), "ring_pages");
+	EXPECT(!write_text(TEST_PMU "throttle", "Y"), "throttle");
+	before = get_test_pmu("produced");
+	switch_on();
+	sleep_ms(1000);
+	produced = get_test_pmu("produced") - before;
+	sleep_ms(1000);
+	EXPECT(get_test_pmu("produced") - before > produced, "it stays so");
+	EXPECT(get_status("throttled") > 10, "throttled %llu times",
+	       get_status("throttled"));
+	expect_all(before);
+	EXPECT(get_status("lost") == 0, "%llu lost", get_status("lost"));
+	return PSI_PASS;
+}
+
+/* Knobs that make it open all rings anew. */
+static enum psi_result knobs_under_load(void)
+{
+	unsigned long long before;
+	int i;
+
+	use_test_pmu(PAGES, 20000000);
+	before = get_test_pmu("produced");
+	switch_on();
+	for (i = 0; i < 200; i++) {
+		EXPECT(!set_knob("ring_pages", "%d", 1 << i % 5), "ring_pages");
+		EXPECT(!set_knob("load_period", "%d", 500 + i), "load_period");
+		EXPECT(!set_knob("cpus", i % 2 ? "0" : "0-%d", online_cpus() - 1), "cpus");
+		sleep_ms(7);
+	}
+	expect_all(before);
+	return PSI_PASS;
+}
+
+/* Of two CPUs that access memory, one is sampled. */
+static enum psi_result chosen_cpus(void)
+{
+	unsigned long long both, one;
+
+	use_test_pmu(PAGES, 10000000);
+	EXPECT(!set_knob("quota_permille", "0"), "quota");
+	EXPECT(!set_knob("cpus", "0-1"), "cpus");
+	switch_on();
+	sleep_ms(1000);
+	EXPECT(get_status("rings") == 4, "%llu rings of two CPUs", get_status("rings"));
+	both = get_status("samples");
+	switch_off();
+	EXPECT(!set_knob("cpus", "1"), "cpus");
+	switch_on();
+	sleep_ms(1000);
+	EXPECT(get_status("rings") == 2, "%llu rings of one CPU", get_status("rings"));
+	one = get_status("samples");
+	EXPECT(one * 10 > both * 4 && one * 10 < both * 6, "%llu samples of one CPU, %llu of two",
+	       one, both);
+	return PSI_PASS;
+}
+
+static void all_online(void)
+{
+	int cpu;
+
+	for (cpu = 1; cpu < sysconf(_SC_NPROCESSORS_CONF); cpu++)
+		set_online(cpu, true);
+}
+
+static enum psi_result cpus_come_and_go(void)
+{
+	int i, cpus = online_cpus();
+	unsigned long long before;
+
+	undo_later(all_online);
+	use_test_pmu(PAGES, 10000000);
+	before = get_test_pmu("produced");
+	switch_on();
+	sleep_ms(100);
+	EXPECT(get_status("rings") == 2ULL * cpus, "%llu rings", get_status("rings"));
+	for (i = 0; i < 100; i++) {
+		EXPECT(!set_online(1 + i % (cpus - 1), false), "offline");
+		if (i % 3)
+			sleep_ms(10);
+		EXPECT(!set_online(1 + i % (cpus - 1), true), "online");
+		if (i % 5)
+			sleep_ms(10);
+	}
+	sleep_ms(100);
+	EXPECT(get_status("rings") == 2ULL * cpus, "%llu rings", get_status("rings"));
+	expect_all(before);
+	return PSI_PASS;
+}
+
+/* CPUs that the thread may run on. */
+static void read_affinity(char *list, size_t size)
+{
+	char path[300], text[4096], *at;
+	struct dirent *entry;
+	DIR *proc = opendir("/proc");
+	bool found = false;
+
+	EXPECT(proc, "/proc");
+	while (!found && (entry = readdir(proc))) {
+		snprintf(path, sizeof(path), "/proc/%s/status", entry->d_name);
+		found = read_text(path, text, sizeof(text)) > 0 &&
+			strstr(text, "Name:\tksamplingd\n");
+	}
+	closedir(proc);
+	at = found ? strstr(text, "Cpus_allowed_list:") : NULL;
+	EXPECT(at, "no thread");
+	snprintf(list, size, "%s", at + strlen("Cpus_allowed_list:\t"));
+	list[strcspn(list, "\n")] = '\0';
+}
+
+static void expect_affinity(const char *wanted)
+{
+	char list[64];
+	int ms;
+
+	for (ms = 0; ms < 1000; ms += 10) {
+		read_affinity(list, sizeof(list));
+		if (!strcmp(list, wanted))
+			return;
+		sleep_ms(10);
+	}
+	EXPECT(false, "it runs on %s, not on %s", list, wanted);
+}
+
+/* Two nodes with two CPUs each. */
+static enum psi_result nodes(void)
+{
+	char list[64] = "";
+
+	read_text("/sys/devices/system/node/node1/cpulist", list, sizeof(list));
+	REQUIRE(!strcmp(list, "2-3\n"), "no such nodes");
+	undo_later(all_online);
+	use_test_pmu(PAGES, 1000000);
+	switch_on();
+	expect_affinity("0-1");
+	EXPECT(!set_knob("nodes", "1"), "nodes");
+	expect_affinity("2-3");
+	EXPECT(!set_knob("nodes", "0-1"), "nodes");
+	expect_affinity("0-3");
+
+	/* Where no CPU is left it runs anywhere, and comes back. */
+	EXPECT(!set_knob("nodes", "1"), "nodes");
+	EXPECT(!set_online(2, false) && !set_online(3, false), "offline");
+	expect_affinity("0-3");
+	EXPECT(get_status("rings") == 4, "%llu rings", get_status("rings"));
+	EXPECT(!set_online(3, true), "online");
+	expect_affinity("3");
+	EXPECT(!set_online(2, true), "online");
+	expect_affinity("2-3");
+	return PSI_PASS;
+}
+
+static unsigned long long free_kb(void)
+{
+	char text[8192], *at;
+
+	/* What is free but for a grace period, or on a CPU's list, should come back. */
+	write_text("/proc/sys/vm/drop_caches", "3");
+	sleep_ms(500);
+	EXPECT(read_text("/proc/meminfo", text, sizeof(text)) > 0, "meminfo");
+	at = strstr(text, "MemFree:");
+	EXPECT(at, "meminfo");
+	return strtoull(at + 8, NULL, 10);
+}
+
+static void on_and_off(int times)
+{
+	int i;
+
+	for (i = 0; i < times; i++) {
+		switch_on();
+		if (i % 4 == 0)
+			sleep_ms(i % 7);
+		switch_off();
+	}
+}
+
+/* 1000 leaks of one page would be 4 MB. */
+static enum psi_result start_and_stop(void)
+{
+	unsigned long long before, after;
+
+	use_test_pmu(PAGES, 1000000);
+	on_and_off(50);
+	before = free_kb();
+	on_and_off(1000);
+	after = free_kb();
+	psi_note("%llu kB free before, %llu kB after", before, after);
+	EXPECT(after + 1000 > before, "%lld kB are gone", (long long)(before - after));
+	EXPECT(get_status("rings") == 0, "rings are left");
+	return PSI_PASS;
+}
+
+/* Two that write to it at the same time. */
+static void toggle(void *unused)
+{
+	for (;;) {
+		set_knob("enabled", "1");
+		set_knob("enabled", "0");
+	}
+}
+
+static enum psi_result many_at_once(void)
+{
+	use_test_pmu(PAGES, 1000000);
+	start_load(-1, toggle, NULL);
+	start_load(-1, toggle, NULL);
+	sleep_ms(2000);
+	stop_all_loads();
+	switch_off();
+	EXPECT(!get_knob("enabled"), "still on");
+	return PSI_PASS;
+}
+
+static enum psi_result reports_at_the_end(void)
+{
+	unsigned long long run, wall, permille;
+	int log = open_kernel_log();
+	char line[256] = "";
+
+	__u64 from, most;
+
+	use_test_pmu(PAGES, 1000000);
+	from = now_ns();
+	switch_on();
+	sleep_ms(1500);
+	switch_off();
+	most = (now_ns() - from) / NSEC_PER_MSEC + 1;
+	EXPECT(count_in_log(log, "ksamplingd: has run", line, sizeof(line)) == 1,
+	       "no report, or some");
+	close(log);
+	EXPECT(sscanf(line, "ksamplingd: has run for %llu ms of %llu ms, %llu permille", &run,
+		      &wall, &permille) == 3, "it says: %s", line);
+	EXPECT(wall >= 1400 && wall <= most, "wall time %llu ms", wall);
+	EXPECT(run > 0 && llabs((long long)(run * 1000 / wall - permille)) <= 1,
+	       "%llu ms of %llu ms are not %llu permille", run, wall, permille);
+	return PSI_PASS;
+}
+
+static const struct psi_case cases[] = {
+	{ "R-20 all samples are accounted for", all_are_accounted_for },
+	{ "R-20 overflows are counted", overflows_are_counted },
+	{ "R-20 events that perf throttles", throttled },
+	{ "R-20 knobs are written under load", knobs_under_load },
+	{ "R-21 only the chosen CPUs are sampled", chosen_cpus, .min_cpus = 2 },
+	{ "R-21 it runs on the CPUs of its nodes", nodes, .min_cpus = 4 },
+	{ "R-21 CPUs come and go", cpus_come_and_go, .min_cpus = 2 },
+	{ "R-20 start and stop a thousand times", start_and_stop },
+	{ "R-20 many start and stop at once", many_at_once },
+	{ "R-25 a report at the end", reports_at_the_end },
+};
+
+int main(int argc, char **argv)
+{
+	return psi_main(argc, argv, cases, ARRAY_SIZE(cases));
+}

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the ksamplingd selftests share. See ks_util.h.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "ks_util.h"
+
+static const struct {
+	const char *name, *usual;
+} knobs[] = {
+	{ "quota_permille", "30" }, { "policy", "1" }, { "sleep_us", "2000" },
+	{ "window_ms", "1000" }, { "cool_ms", "10000" }, { "hot_target_mb", "0" },
+	{ "load_period", "1999" }, { "store_period", "20011" }, { "ring_pages", "16" },
+	{ "source", "auto" },
+};
+
+int set_knob(const char *name, const char *format, ...)
+{
+	char path[128], text[256];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	snprintf(path, sizeof(path), KNOBS "%s", name);
+	return write_text(path, "%s", text);
+}
+
+int set_test_pmu(const char *name, unsigned long long value)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), TEST_PMU "%s", name);
+	return write_text(path, "%llu", value);
+}
+
+static unsigned long long get_number(const char *dir, const char *name)
+{
+	char path[128], text[64];
+
+	snprintf(path, sizeof(path), "%s%s", dir, name);
+	EXPECT(read_text(path, text, sizeof(text)) > 0, "cannot read %s", path);
+	return strtoull(text, NULL, 0);
+}
+
+unsigned long long get_knob(const char *name)
+{
+	return get_number(KNOBS, name);
+}
+
+unsigned long long get_test_pmu(const char *name)
+{
+	return get_number(TEST_PMU, name);
+}
+
+unsigned long long get_status(const char *word)
+{
+	char text[4096], *at = text;
+	unsigned long long sum = 0;
+	size_t length = strlen(word);
+	bool found = false;
+
+	EXPECT(read_text(VIEWS "status", text, sizeof(text)) > 0, "no status");
+	while ((at = strstr(at, word))) {
+		if ((at == text || isspace(at[-1])) && at[length] == ' ') {
+			sum += strtoull(at + length, NULL, 10);
+			found = true;
+		}
+		at += length;
+	}
+	EXPECT(found, "status: no %s", word);
+	return sum;
+}
+
+unsigned long long accounted(void)
+{
+	return get_status("samples") + get_status("lost") + get_status("no_address") +
+	       get_status("no_page") + get_status("no_memory") + get_status("bad_record");
+}
+
+void reset_knobs(void)
+{
+	size_t i;
+
+	set_knob("enabled", "0");
+	for (i = 0; i < ARRAY_SIZE(knobs); i++)
+		set_knob(knobs[i].name, "%s", knobs[i].usual);
+	set_knob("cpus", "0-%ld", sysconf(_SC_NPROCESSORS_CONF) - 1);
+	set_knob("nodes", "0");
+}
+
+void use_test_pmu(unsigned int pages, unsigned long long accesses_per_s)
+{
+	REQUIRE(!access(TEST_PMU "pages", F_OK), "no test PMU");
+	undo_later(reset_knobs);
+	reset_knobs();
+	EXPECT(!set_test_pmu("order", 0), "order");
+	EXPECT(!set_test_pmu("pages", pages), "pages");
+	EXPECT(!set_test_pmu("accesses_per_s", accesses_per_s), "accesses_per_s");
+	EXPECT(!set_test_pmu("stores_per_s", 0), "stores_per_s");
+	EXPECT(!write_text(TEST_PMU "throttle", "N"), "throttle");
+	EXPECT(!set_knob("source", "test"), "source");
+}
+
+void switch_on(void)
+{
+	EXPECT(!set_knob("enabled", "1"), "cannot switch it on");
+}
+
+void switch_off(void)
+{
+	EXPECT(!set_knob("enabled", "0"), "cannot switch it off");
+}
+
+void wait_windows(unsigned int windows)
+{
+	unsigned long long end = get_status("windows") + windows;
+
+	while (get_status("windows") < end)
+		sleep_ms(20);
+}
+
+static void stop_tracing(void)
+{
+	write_text(TRACING "events/ksamplingd/enable", "0");
+	write_text(TRACING "trace", "\n");
+	umount("/sys/kernel/tracing");
+}
+
+void trace_samples(void)
+{
+	mount("tracefs", "/sys/kernel/tracing", "tracefs", 0, NULL);
+	undo_later(stop_tracing);
+	REQUIRE(!write_text(TRACING "events/ksamplingd/ksamplingd_sample/enable", "1"),
+		"no tracing");
+}
+
+int open_kernel_log(void)
+{
+	int log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK);
+
+	REQUIRE(log >= 0, "no /dev/kmsg");
+	lseek(log, 0, SEEK_END);
+	return log;
+}
+
+int count_in_log(int log, const char *text, char *last, size_t size)
+{
+	char line[1024], *at;
+	int count = 0;
+	ssize_t n;
+
+	while ((n = read(log, line, sizeof(line) - 1)) > 0) {
+		line[n] = '\0';
+		at = strstr(line, text);
+		if (!at)
+			continue;
+		snprintf(last, size, "%s", at);
+		count++;
+	}
+	return count;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the ksamplingd selftests share: its knobs and views, and the test PMU. Cases
+ * come from ../psi/psi_util.h.
+ */
+#ifndef KS_UTIL_H
+#define KS_UTIL_H
+
+#include "../psi/psi_util.h"
+
+#define KNOBS		"/proc/sys/vm/ksamplingd/"
+#define VIEWS		"/sys/kernel/debug/ksamplingd/"
+#define TRACING		"/sys/kernel/tracing/"
+#define TEST_PMU	"/sys/kernel/debug/ksamplingd_test/"
+
+/* 0 or -errno. */
+int set_knob(const char *name, const char *format, ...) __printf(2, 3);
+int set_test_pmu(const char *name, unsigned long long value);
+
+/* Ends the case if it is not there. */
+unsigned long long get_knob(const char *name);
+unsigned long long get_test_pmu(const char *name);
+/* The number behind a word of the status; the sum, if there are some. */
+unsigned long long get_status(const char *word);
+/* What became of all samples that were read or lost. */
+unsigned long long accounted(void);
+
+/* All knobs as after boot, and off; so it is after the case. */
+void reset_knobs(void);
+
+/* The test PMU with a set of so many pages, and the source that samples it; off. */
+void use_test_pmu(unsigned int pages, unsigned long long accesses_per_s);
+void switch_on(void);
+void switch_off(void);
+
+/* A line in TRACING "trace" for each sample, until the case ends. */
+void trace_samples(void);
+
+/* The kernel log from now on. */
+int open_kernel_log(void);
+/* Return: how many lines since then, or since the last time, have @text. */
+int count_in_log(int log, const char *text, char *last, size_t size);
+
+/* Until so many windows have ended. */
+void wait_windows(unsigned int windows);
+
+#endif /* KS_UTIL_H */
