@@ -21,7 +21,7 @@ PARTS ?= check kunit selftest debug default-off apply prefixes
 help: ## show these commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
-run: kernel ## boot our kernel in QEMU and show pressure rising and falling
+run: kernel ## boot our kernel in QEMU: pressure rises and falls, hot pages are found
 	@scripts/demo
 
 shell: kernel ## the same kernel, with a prompt
@@ -53,9 +53,10 @@ test-debug: debug-kernel ## the races again, under KASAN and lockdep
 		scripts/selftest --debug build/debug/$(image) build/initramfs.cpio.gz build/debug/guest
 	@scripts/tally build/test/debug
 
-bench: tree ## what PSI costs: the base's own, none, and ours
+bench: kernel ## what PSI costs: the base's own, none, and ours; and ksamplingd
 	@scripts/setup gnuplot-nox
 	@scripts/bench
+	@scripts/bench.d/ksamplingd
 
 tree: setup ## build/tree: the base and our commits on it
 	@$(step)/tree.log "kernel source with the series" scripts/series tree
