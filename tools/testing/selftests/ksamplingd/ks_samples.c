@@ -124,17 +124,27 @@ static void all_online(void)
 		set_online(cpu, true);
 }
 
+static unsigned long long made_in_half_a_second(void)
+{
+	unsigned long long before = get_test_pmu("produced");
+
+	sleep_ms(500);
+	return get_test_pmu("produced") - before;
+}
+
 static enum psi_result cpus_come_and_go(void)
 {
+	unsigned long long before, made, again;
 	int i, cpus = online_cpus();
-	unsigned long long before;
 
 	undo_later(all_online);
 	use_test_pmu(PAGES, 10000000);
+	EXPECT(!set_knob("quota_permille", "0"), "quota");
 	before = get_test_pmu("produced");
 	switch_on();
 	sleep_ms(100);
 	EXPECT(get_status("rings") == 2ULL * cpus, "%llu rings", get_status("rings"));
+	made = made_in_half_a_second();
 	for (i = 0; i < 100; i++) {
 		EXPECT(!set_online(1 + i % (cpus - 1), false), "offline");
 		if (i % 3)
@@ -145,6 +155,9 @@ static enum psi_result cpus_come_and_go(void)
 	}
 	sleep_ms(100);
 	EXPECT(get_status("rings") == 2ULL * cpus, "%llu rings", get_status("rings"));
+	/* perf has taken the events out of service. It needs new ones for all of them. */
+	again = made_in_half_a_second();
+	EXPECT(again * 10 > made * 9, "%llu samples at first, %llu now", made, again);
 	expect_all(before);
 	return PSI_PASS;
 }
