@@ -87,15 +87,14 @@ static int at_quota(void)
 }
 
 /* Return: after how many windows the quota was met, and stayed so for three. */
-static int settle(const char *policy, unsigned long long accesses, int windows)
+static int settle(const char *policy, unsigned long long accesses, int windows, int *second)
 {
-	static int second;
 	int w, good = 0, settled = -1;
 
 	set_test_pmu("accesses_per_s", accesses);
 	for (w = 1; w <= windows; w++) {
 		wait_windows(1);
-		printf("window %s %d %llu %llu %llu\n", policy, second++, accesses,
+		printf("window %s %d %llu %llu %llu\n", policy, (*second)++, accesses,
 		       get_status("event test-loads period"),
 		       get_status("use_last_window_permille"));
 		good = at_quota() ? good + 1 : 0;
@@ -117,6 +116,7 @@ static enum psi_result policies(void)
 	};
 	static const char * const policy[] = { "step", "proportional" };
 	char name[64];
+	int second;
 	size_t i, p;
 
 	for (p = 0; p < ARRAY_SIZE(policy); p++) {
@@ -124,10 +124,11 @@ static enum psi_result policies(void)
 		set_knob("cpus", "0");
 		set_knob("policy", "%zu", p);
 		switch_on();
+		second = 0;
 		for (i = 0; i < ARRAY_SIZE(steps); i++) {
 			snprintf(name, sizeof(name), "settle_%s_%s", policy[p],
 				 steps[i].what);
-			report(name, settle(policy[p], steps[i].accesses, p ? 15 : 50),
+			report(name, settle(policy[p], steps[i].accesses, p ? 15 : 50, &second),
 			       "windows");
 		}
 	}
