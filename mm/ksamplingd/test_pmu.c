@@ -11,7 +11,8 @@
  * /sys/kernel/debug/ksamplingd_test/ has accesses_per_s (for each CPU; event 0),
  * stores_per_s (event 1), pages and order of the set (to be written while nothing is
  * sampled), produced (samples so far), and truth: a line of pfn and probability (ppm)
- * for each page, by rank. With throttle, perf is led to believe that there are too many
+ * for each page, by rank. told is how often the PMU, as a consumer, was told of a page that
+ * has become hot. With throttle, perf is led to believe that there are too many
  * interrupts. breakpoint is the address that the source of that name watches;
  * that has nothing to do with this PMU.
  *
@@ -22,6 +23,7 @@
 #include <linux/hrtimer.h>
 #include <linux/init.h>
 #include <linux/io.h>
+#include <linux/ksamplingd.h>
 #include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
@@ -62,6 +64,7 @@ static struct test_set set;
 static DEFINE_MUTEX(set_lock);
 static int events;			/* that use the set, under set_lock */
 static bool throttle;
+static u64 told;
 static u64 rate[2] = { 1000000, 1000000 };
 static DEFINE_PER_CPU(u64, produced);
 static DEFINE_PER_CPU(struct rnd_state, chance);
@@ -268,6 +271,14 @@ static struct pmu test_pmu = {
 	.read = test_read,
 };
 
+static void count_told(struct ks_consumer *c, unsigned long pfn, unsigned int order,
+		       int nid)
+{
+	told++;
+}
+
+static struct ks_consumer consumer = { .hot = count_told };
+
 /* ---------------------------------- Files ---------------------------------- */
 
 static int get_rate(void *data, u64 *value)
@@ -356,12 +367,14 @@ static int __init test_pmu_init(void)
 
 	if (err)
 		return err;
+	ksamplingd_register(&consumer);
 	dir = debugfs_create_dir("ksamplingd_test", NULL);
 	debugfs_create_file("accesses_per_s", 0600, dir, &rate[0], &rate_fops);
 	debugfs_create_file("stores_per_s", 0600, dir, &rate[1], &rate_fops);
 	debugfs_create_file("pages", 0600, dir, NULL, &pages_fops);
 	debugfs_create_file("order", 0600, dir, NULL, &order_fops);
 	debugfs_create_file("produced", 0400, dir, NULL, &produced_fops);
+	debugfs_create_u64("told", 0400, dir, &told);
 	debugfs_create_bool("throttle", 0600, dir, &throttle);
 	debugfs_create_file("truth", 0400, dir, NULL, &truth_fops);
 	debugfs_create_u64("breakpoint", 0600, dir, &ks_test_breakpoint);

@@ -89,10 +89,12 @@ static enum psi_result zipf(void)
 /* Where the load goes elsewhere, its old pages do not stay hot for ever. */
 static enum psi_result cools_down(void)
 {
+	unsigned long long told;
 	struct score s;
 
 	use_test_pmu(64, 20000000);
-	EXPECT(!set_knob("cool_ms", "100"), "cool_ms");
+	told = get_test_pmu("told");
+	EXPECT(!set_knob("cool_ms", "500"), "cool_ms");
 	EXPECT(!set_knob("window_ms", "100"), "window");
 	switch_on();
 	sleep_ms(2000);
@@ -100,9 +102,17 @@ static enum psi_result cools_down(void)
 	s = score_list(64, 0);
 	EXPECT(s.listed > 32, "only %d pages are hot", s.listed);
 	EXPECT(!set_test_pmu("accesses_per_s", 0), "accesses_per_s");
-	sleep_ms(3000);
+	sleep_ms(16000);
 	s = score_list(64, 0);
 	EXPECT(!s.listed, "%d pages are still hot", s.listed);
+	EXPECT(get_test_pmu("told") == told + 64, "told of %llu pages of 64",
+	       get_test_pmu("told") - told);
+
+	/* and of each once more when it is hot again */
+	EXPECT(!set_test_pmu("accesses_per_s", 20000000), "accesses_per_s");
+	sleep_ms(2000);
+	EXPECT(get_test_pmu("told") == told + 128, "told of %llu pages of 128",
+	       get_test_pmu("told") - told);
 	return PSI_PASS;
 }
 
@@ -153,7 +163,7 @@ static enum psi_result histogram(void)
 
 static const struct psi_case cases[] = {
 	{ "hot pages are those that are accessed most", zipf },
-	{ "hot pages cool down", cools_down },
+	{ "hot pages cool down, and consumers are told of hot ones", cools_down },
 	{ "a huge page is one page", huge_pages },
 	{ "the histogram has every page", histogram },
 };
