@@ -617,6 +617,11 @@ static size_t undos;
 
 void undo_later(void (*fn)(void))
 {
+	size_t i;
+
+	for (i = 0; i < undos; i++)
+		if (undo[i] == fn)
+			return;
 	EXPECT(undos < ARRAY_SIZE(undo), "too much to undo");
 	undo[undos++] = fn;
 }

@@ -60,7 +60,7 @@ void __noreturn __printf(2, 3) leave_case(enum psi_result result,
 			leave_case(PSI_SKIP, __VA_ARGS__);	\
 	} while (0)
 
-/* To be called when the case has ended, however it has; the last one first. */
+/* To be called once when the case has ended, however it has; the last one first. */
 void undo_later(void (*fn)(void));
 
 /* ---- small helpers ---- */
