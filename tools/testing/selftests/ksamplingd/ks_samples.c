@@ -58,7 +58,10 @@ static enum psi_result throttled(void)
 {
 	unsigned long long before, produced;
 
-	use_test_pmu(PAGES, 100000000);
+	/* 20 000 samples a second, some hundred interrupts: more than one in a tick */
+	use_test_pmu(PAGES, 40000000);
+	EXPECT(!set_knob("cpus", "0"), "cpus");
+	EXPECT(!set_knob("quota_permille", "0"), "quota");
 	EXPECT(!set_knob("ring_pages", "256"), "ring_pages");
 	EXPECT(!write_text(TEST_PMU "throttle", "Y"), "throttle");
 	before = get_test_pmu("produced");
@@ -67,7 +70,7 @@ static enum psi_result throttled(void)
 	produced = get_test_pmu("produced") - before;
 	sleep_ms(1000);
 	EXPECT(get_test_pmu("produced") - before > produced, "it stays so");
-	EXPECT(get_status("throttled") > 10, "throttled %llu times",
+	EXPECT(get_status("throttled") > 0, "throttled %llu times",
 	       get_status("throttled"));
 	expect_all(before);
 	EXPECT(get_status("lost") == 0, "%llu lost", get_status("lost"));
