@@ -141,9 +141,21 @@ static u32 share_ppm(u64 part_ns, u64 wall_ns)
 	return min(div64_u64(part_ns * KS_WHOLE, wall_ns), KS_WHOLE);
 }
 
-static void measure(struct ks_quota *q, const struct ks_tuning *t, const struct ks_usage *u)
+/* What the rounds as such took. */
+static u64 base_ns(const struct ks_usage *u)
 {
-	u32 base = share_ppm(u->run_ns - min(u->drain_ns, u->run_ns), u->wall_ns);
+	return u->run_ns - min(u->drain_ns, u->run_ns);
+}
+
+/* What the records took. */
+static u32 records_ppm(const struct ks_quota *q)
+{
+	return q->use_ppm - min(q->base_ppm, q->use_ppm);
+}
+
+static void measure(struct ks_quota *q, const struct ks_usage *u)
+{
+	u32 base = share_ppm(base_ns(u), u->wall_ns);
 	u32 far = q->use_ppm / 2;
 
 	q->now_ppm = share_ppm(u->run_ns, u->wall_ns);
@@ -160,21 +172,21 @@ static void measure(struct ks_quota *q, const struct ks_tuning *t, const struct 
 /* Long enough for the rounds as such to take half of the quota. */
 static void set_sleep(struct ks_quota *q, const struct ks_tuning *t, const struct ks_usage *u)
 {
-	u64 base_ns, sleep_us;
+	u64 sleep_us;
 
 	q->sleep_us = t->sleep_us;
 	if (!u->rounds || !t->quota_permille)
 		return;
 
-	base_ns = div_u64(u->run_ns - min(u->drain_ns, u->run_ns), u->rounds);
-	sleep_us = div_u64(2 * base_ns, t->quota_permille);	/* ns by permille is us */
+	/* ns by permille is us */
+	sleep_us = div_u64(2 * div_u64(base_ns(u), u->rounds), t->quota_permille);
 	q->sleep_us = clamp(sleep_us, t->sleep_us, max(t->sleep_us, KS_MAX_SLEEP_US));
 }
 
 /* The average becomes what it would have been with the new period. */
 static bool set_level(struct ks_quota *q, u8 level)
 {
-	u32 of_records = q->use_ppm - min(q->base_ppm, q->use_ppm);
+	u32 of_records = records_ppm(q);
 	u32 base = q->use_ppm - of_records;
 
 	if (level == q->level)
@@ -197,9 +209,8 @@ static u64 period_of_rings(const struct ks_quota *q, const struct ks_usage *u)
 static u8 proportional_level(const struct ks_quota *q, const struct ks_tuning *t,
 			     const struct ks_usage *u)
 {
-	u32 of_records = q->use_ppm - min(q->base_ppm, q->use_ppm);
 	u64 period = ks_periods[KS_LOADS][q->level];
-	u64 wanted = div_u64(period * of_records, room_ppm(q, t));
+	u64 wanted = div_u64(period * records_ppm(q), room_ppm(q, t));
 
 	/* If it is the base that is too much, more samples are no remedy. */
 	if (q->use_ppm > t->quota_permille * KS_PERMILLE)
@@ -270,7 +281,7 @@ static bool is_near(const struct ks_quota *q, const struct ks_tuning *t)
  */
 bool ks_quota_window(struct ks_quota *q, const struct ks_tuning *t, const struct ks_usage *u)
 {
-	measure(q, t, u);
+	measure(q, u);
 	set_sleep(q, t, u);
 	if (q->raises) {
 		/* It was not one period that this comes from. */
@@ -281,15 +292,15 @@ bool ks_quota_window(struct ks_quota *q, const struct ks_tuning *t, const struct
 	if (!t->quota_permille)
 		return false;
 
-	if (is_near(q, t) && (q->steady || t->policy == KS_STEP))
+	if (t->policy == KS_STEP)
+		return !is_near(q, t) && set_level(q, next_level(q, t, u));
+
+	if (q->steady && is_near(q, t))
 		return false;
 	/* There was no better one, and the use is still what it was then. */
 	if (q->steady && abs_diff(q->use_ppm, q->found_ppm) <= band_ppm(t) &&
 	    q->found_windows++ < MAX_WINDOWS)
 		return false;
-
-	if (t->policy == KS_STEP)
-		return set_level(q, next_level(q, t, u));
 	return search_level(q, t, proportional_level(q, t, u));
 }
 

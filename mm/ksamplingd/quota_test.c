@@ -353,6 +353,21 @@ static void R23_cliff(struct kunit *test)
 	}
 }
 
+/* That a search has ended somewhere does not keep policy step from moving on. */
+static void R23_policy_step_after_a_search(struct kunit *test)
+{
+	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000 };
+	struct ks_quota q;
+	int i;
+
+	ks_quota_start(&q, &t, 17);
+	for (i = 0; i < 20; i++)
+		tell(&q, &t, q.level < 20 ? 280000 : 30000);
+	KUNIT_EXPECT_FALSE(test, tell(&q, &t, q.level < 20 ? 280000 : 30000));
+	t.policy = KS_STEP;
+	KUNIT_EXPECT_TRUE(test, tell(&q, &t, q.level < 20 ? 280000 : 30000));
+}
+
 /* One round cannot break the quota, but can show by how much it is too small. */
 static void R22_budget(struct kunit *test)
 {
@@ -593,6 +608,7 @@ static struct kunit_case quota_cases[] = {
 	KUNIT_CASE(R23_base_above_the_quota),
 	KUNIT_CASE(R23_between_two_levels),
 	KUNIT_CASE(R23_cliff),
+	KUNIT_CASE(R23_policy_step_after_a_search),
 	KUNIT_CASE(R23_dead_band),
 	KUNIT_CASE(R23_ends_of_the_tables),
 	KUNIT_CASE(R23_nearest_level),
