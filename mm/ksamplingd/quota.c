@@ -14,7 +14,7 @@
  *	use within quota +- max(5 permille, quota / 8)	nothing changes
  *	policy step					one level up or down
  *	policy proportional				period *= (use - base) / (quota - base),
- *							by a factor of 8 at most; and so in
+ *							by a factor of 16 at most; and so in
  *							the next windows, until that is the
  *							level where it is; back again half
  *							as far at most, as the use may go
@@ -69,7 +69,7 @@ const u32 ks_periods[KS_NR_KINDS][KS_NR_LEVELS] = {
 };
 
 #define TOP		(KS_NR_LEVELS - 1)
-#define MAX_FACTOR	8	/* by which a period changes at once */
+#define MAX_FACTOR	16	/* by which a period changes at once */
 #define RAISES		10	/* by rings that are full, in a window */
 #define MAX_STEPS	6	/* of a search, of any length */
 #define MAX_WINDOWS	60	/* without looking again for what was not found */

@@ -512,7 +512,7 @@ static void R22_full_rings_raise_the_period(struct kunit *test)
 	/* A ring that overflows says nothing of how much more there was. */
 	ks_quota_start(&q, &t, 0);
 	KUNIT_EXPECT_TRUE(test, ks_quota_ring_full(&q, &t, 0, WINDOW_NS, U32_MAX));
-	KUNIT_EXPECT_EQ(test, q.level, ks_level_of(KS_LOADS, 8 * 199));
+	KUNIT_EXPECT_EQ(test, q.level, ks_level_of(KS_LOADS, 16 * 199));
 }
 
 /* The quota would allow more than what the rings can hold. That is no way to lose. */
