@@ -106,7 +106,7 @@ static enum psi_result breakpoints(void)
 /* What a machine does not have is said, and harms nobody. */
 static enum psi_result not_there(void)
 {
-	int log = open_kernel_log(), times, i;
+	int log = open_new_log(), times, i;
 	char line[256];
 
 	undo_later(reset_knobs);

@@ -293,7 +293,7 @@ static enum psi_result many_at_once(void)
 static enum psi_result reports_at_the_end(void)
 {
 	unsigned long long run, wall, permille;
-	int log = open_kernel_log();
+	int log = open_new_log();
 	char line[256] = "";
 
 	__u64 from, most;

@@ -37,7 +37,7 @@ void switch_off(void);
 void trace_samples(void);
 
 /* The kernel log from now on. */
-int open_kernel_log(void);
+int open_new_log(void);
 /* Return: how many lines since then, or since the last time, have @text. */
 int count_in_log(int log, const char *text, char *last, size_t size);
 

@@ -3,8 +3,6 @@
  * Has the kernel complained about anything since it was booted? To be run after
  * all the others.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -30,25 +28,16 @@ static bool is_complaint(const char *record)
 static enum psi_result no_complaint(void)
 {
 	char record[8192];
+	int log = open_kernel_log();
 	int found = 0;
-	ssize_t n;
-	int fd;
 
-	fd = open("/dev/kmsg", O_RDONLY | O_NONBLOCK);
-	REQUIRE(fd >= 0, "no /dev/kmsg");
-	for (;;) {
-		n = read(fd, record, sizeof(record) - 1);
-		if (n < 0 && errno == EPIPE)
-			continue;	/* the oldest have been overwritten */
-		if (n <= 0)
-			break;
-		record[n] = '\0';
+	while (read_kernel_log(log, record, sizeof(record))) {
 		if (!is_complaint(record))
 			continue;
 		found++;
 		psi_note("%.*s", (int)strcspn(record, "\n"), record);
 	}
-	close(fd);
+	close(log);
 	EXPECT(!found, "%d lines", found);
 	return PSI_PASS;
 }

@@ -612,6 +612,27 @@ void leave_case(enum psi_result result, const char *format, ...)
 	longjmp(case_end, result);
 }
 
+int open_kernel_log(void)
+{
+	int log = open("/dev/kmsg", O_RDONLY | O_NONBLOCK);
+
+	REQUIRE(log >= 0, "no /dev/kmsg");
+	return log;
+}
+
+bool read_kernel_log(int log, char *record, size_t size)
+{
+	ssize_t n;
+
+	do {
+		n = read(log, record, size - 1);
+	} while (n < 0 && errno == EPIPE);	/* the oldest have been overwritten */
+	if (n <= 0)
+		return false;
+	record[n] = '\0';
+	return true;
+}
+
 static void (*undo[8])(void);
 static size_t undos;
 

@@ -129,6 +129,11 @@ struct psi_share psi_share(const struct psi_sample *from,
 /* Reads, sleeps, reads; exits the program if that is not possible. */
 struct psi_share psi_watch(enum psi_resource res, unsigned int ms);
 
+/* The kernel log since boot. Ends the case if there is none. */
+int open_kernel_log(void);
+/* The next record, as a line and what belongs to it. Return: false if there is none yet. */
+bool read_kernel_log(int log, char *record, size_t size);
+
 /* Is @value within @tolerance of @expected? */
 bool close_to(double value, double expected, double tolerance);
 
