@@ -134,7 +134,10 @@ int open_kernel_log(void);
 /* The next record, as a line and what belongs to it. Return: false if there is none yet. */
 bool read_kernel_log(int log, char *record, size_t size);
 
-/* Is @value within @tolerance of @expected? */
+/*
+ * Is @value within @tolerance of @expected? With PSI_SLOW=N in the environment,
+ * N times as much is good: for a kernel that is slow because it checks itself.
+ */
 bool close_to(double value, double expected, double tolerance);
 
 /* ---- load ---- */
