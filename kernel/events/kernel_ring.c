@@ -108,12 +108,11 @@ static const struct perf_event_header *record_at(struct perf_buffer *rb, u64 tai
 		return NULL;
 	record = rb->data_pages[page & (rb->nr_pages - 1)] + offset;
 	size = record->size;
-	if (size < sizeof(*record) || size > used || !IS_ALIGNED(size, 8))
+	if (size < sizeof(*record) || size > PERF_KERNEL_RECORD_MAX || size > used ||
+	    !IS_ALIGNED(size, 8))
 		return NULL;
 	if (size <= first)
 		return record;
-	if (size > PERF_KERNEL_RECORD_MAX)
-		return NULL;
 
 	memcpy(copy, record, first);
 	memcpy(copy + first, rb->data_pages[(page + 1) & (rb->nr_pages - 1)], size - first);
@@ -167,7 +166,8 @@ broken:
  *
  * Context: any in which @consume may be called.
  * Return: how many records were taken; -EIO if something was found that is not a
- * record: it has been dropped, with all that came after it.
+ * record, or a longer one than PERF_KERNEL_RECORD_MAX: it has been dropped, with all
+ * that came after it. What came before it has been taken.
  */
 int perf_kernel_ring_consume(struct perf_event *event, unsigned int most,
 			     perf_kernel_record_t consume, void *data)

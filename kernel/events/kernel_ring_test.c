@@ -191,6 +191,26 @@ static void R22_garbage(struct kunit *test)
 	}
 }
 
+/* Wherever it lies: not only where it would have to be copied. */
+static void R22_too_long(struct kunit *test)
+{
+	static const int starts[] = { 0, PAGE_SIZE - 16 };
+	struct perf_event_mmap_page *page;
+	struct ring *ring;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(starts); i++) {
+		ring = new_ring(test, 2);
+		page = ring->rb->user_page;
+		page->data_tail = starts[i];
+		page->data_head = starts[i];
+		put_header(ring, PERF_KERNEL_RECORD_MAX + 8);
+		page->data_head += PERF_KERNEL_RECORD_MAX + 8;
+		KUNIT_EXPECT_EQ(test, take(ring, 1), -EIO);
+		KUNIT_EXPECT_EQ(test, page->data_tail, page->data_head);
+	}
+}
+
 static void ignore(const struct perf_event_header *record, void *data)
 {
 	(*(unsigned int *)data) += record->size;
@@ -290,6 +310,7 @@ static struct kunit_case kernel_ring_cases[] = {
 	KUNIT_CASE(R22_any_history),
 	KUNIT_CASE(R22_full),
 	KUNIT_CASE(R22_garbage),
+	KUNIT_CASE(R22_too_long),
 	KUNIT_CASE(R22_random_bytes),
 	KUNIT_CASE(R22_impossible_head),
 	{}
