@@ -95,7 +95,7 @@ static int settle(const char *policy, unsigned long long accesses, int windows, 
 	for (w = 1; w <= windows; w++) {
 		wait_windows(1);
 		printf("window %s %d %llu %llu %llu\n", policy, (*second)++, accesses,
-		       get_status("event test-loads period"),
+		       get_event("test-loads", "period"),
 		       get_status("use_last_window_permille"));
 		good = at_quota() ? good + 1 : 0;
 		if (good == 3 && settled < 0)

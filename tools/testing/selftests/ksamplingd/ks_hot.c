@@ -115,6 +115,12 @@ static enum psi_result cools_down(void)
 	sleep_ms(2000);
 	EXPECT(get_test_pmu("told") == told + 128, "told of %llu pages of 128",
 	       get_test_pmu("told") - told);
+
+	/* and who comes late is told of all that are hot */
+	EXPECT(!set_test_pmu("consumer", 0) && !set_test_pmu("consumer", 1), "consumer");
+	sleep_ms(1000);
+	EXPECT(get_test_pmu("told") == told + 192, "told of %llu pages of 192",
+	       get_test_pmu("told") - told);
 	return PSI_PASS;
 }
 

@@ -28,7 +28,7 @@ static double window_use(void)
 
 static unsigned long long period_of_loads(void)
 {
-	return get_status("event test-loads period");
+	return get_event("test-loads", "period");
 }
 
 static bool at_quota(unsigned int quota)
@@ -143,6 +143,47 @@ static enum psi_result holds_300(void)
 	return holds(300);
 }
 
+/* While it runs, between quotas that are met; not what was found for the one before. */
+static enum psi_result another_quota(void)
+{
+	static const unsigned int quotas[] = { 100, 10, 30 };
+	size_t i;
+	int windows;
+
+	use_test_pmu(PAGES, 1000000);
+	switch_on();
+	middle_load(30);
+	for (i = 0; i < ARRAY_SIZE(quotas); i++) {
+		EXPECT(!set_knob("quota_permille", "%u", quotas[i]), "quota");
+		windows = settle(quotas[i], 30);
+		psi_note("quota %u: %d windows", quotas[i], windows);
+		EXPECT(windows <= SETTLE, "quota %u: %d windows", quotas[i], windows);
+	}
+	return PSI_PASS;
+}
+
+/* Of two events that are both too much, neither is always the last one. */
+static enum psi_result turns(void)
+{
+	unsigned long long loads, stores;
+
+	use_test_pmu(PAGES, 1000000000000);
+	EXPECT(!set_test_pmu("stores_per_s", 1000000000000), "stores_per_s");
+	EXPECT(!set_knob("quota_permille", "10"), "quota");
+	switch_on();
+	wait_windows(6);
+	loads = get_event("test-loads", "samples");
+	stores = get_event("test-stores", "samples");
+	wait_windows(3);
+	loads = get_event("test-loads", "samples") - loads;
+	stores = get_event("test-stores", "samples") - stores;
+	psi_note("%llu loads, %llu stores, %llu permille", loads, stores,
+		 get_status("use_last_window_permille"));
+	EXPECT(loads < 2 * stores && stores < 2 * loads, "%llu loads, %llu stores", loads,
+	       stores);
+	return PSI_PASS;
+}
+
 /* Fixed periods, and it sleeps all the same. */
 static enum psi_result quota_0(void)
 {
@@ -224,6 +265,8 @@ static const struct psi_case cases[] = {
 	{ "R-23 holds a quota of 30 permille", holds_30, 0, 1 },
 	{ "R-23 holds a quota of 100 permille", holds_100, 0, 1 },
 	{ "R-23 holds a quota of 300 permille", holds_300, 0, 1 },
+	{ "R-23 another quota while it runs", another_quota, 0, 1 },
+	{ "R-22 events take turns under overload", turns, 0, 1 },
 	{ "R-23 quota 0 is a fixed period", quota_0 },
 	{ "R-23 a quota below the floor", below_the_floor },
 	{ "R-23 policy step", step },

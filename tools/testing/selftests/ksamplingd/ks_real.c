@@ -121,6 +121,14 @@ static enum psi_result not_there(void)
 	REQUIRE(get_status("rings") == 0, "this machine has PEBS");
 	times = count_in_log(log, "ksamplingd: cannot sample by pebs", line, sizeof(line));
 	EXPECT(times == 1, "it says so %d times", times);
+	/* Who leaves the choice to it learns of that as well, once. */
+	EXPECT(!set_knob("source", "auto"), "source");
+	sleep_ms(300);
+	EXPECT(!set_knob("ring_pages", "2"), "ring_pages");
+	sleep_ms(300);
+	times = count_in_log(log, "ksamplingd: cannot sample by pebs", line, sizeof(line));
+	EXPECT(times == 1, "it says so %d times", times);
+	EXPECT(get_status("rings") > 0, "it does not sample page faults");
 	close(log);
 	/* and goes on as soon as it can */
 	EXPECT(!set_knob("source", "faults"), "source");

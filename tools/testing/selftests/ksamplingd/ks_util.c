@@ -78,6 +78,21 @@ unsigned long long get_status(const char *word)
 	return sum;
 }
 
+unsigned long long get_event(const char *event, const char *word)
+{
+	char text[4096], line[64], *at;
+
+	EXPECT(read_text(VIEWS "status", text, sizeof(text)) > 0, "no status");
+	snprintf(line, sizeof(line), "event %s ", event);
+	at = strstr(text, line);
+	EXPECT(at, "status: no event %s", event);
+	at[strcspn(at, "\n")] = '\0';
+	snprintf(line, sizeof(line), " %s ", word);
+	at = strstr(at, line);
+	EXPECT(at, "status: no %s of %s", word, event);
+	return strtoull(at + strlen(line), NULL, 10);
+}
+
 unsigned long long accounted(void)
 {
 	return get_status("samples") + get_status("lost") + get_status("no_address") +
@@ -105,6 +120,7 @@ void use_test_pmu(unsigned int pages, unsigned long long accesses_per_s)
 	EXPECT(!set_test_pmu("accesses_per_s", accesses_per_s), "accesses_per_s");
 	EXPECT(!set_test_pmu("stores_per_s", 0), "stores_per_s");
 	EXPECT(!write_text(TEST_PMU "throttle", "N"), "throttle");
+	EXPECT(!write_text(TEST_PMU "strange", "N"), "strange");
 	EXPECT(!set_knob("source", "test"), "source");
 }
 

@@ -22,6 +22,8 @@ unsigned long long get_knob(const char *name);
 unsigned long long get_test_pmu(const char *name);
 /* The number behind a word of the status; the sum, if there are some. */
 unsigned long long get_status(const char *word);
+/* The number behind a word of the line of an event. */
+unsigned long long get_event(const char *event, const char *word);
 /* What became of all samples that were read or lost. */
 unsigned long long accounted(void);
 
