@@ -21,6 +21,8 @@
  *
  * Locking: ks_control (a mutex, may sleep) for start and stop. Nothing else.
  */
+#define pr_fmt(fmt) "ksamplingd: " fmt
+
 #include <linux/cleanup.h>
 #include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
@@ -37,6 +39,7 @@
 #include <linux/sched.h>
 #include <linux/sched/clock.h>
 #include <linux/sched/cputime.h>
+#include <linux/sched/isolation.h>
 #include <linux/wait.h>
 #include <trace/events/ksamplingd.h>
 
@@ -61,16 +64,29 @@ struct ks_knobs ks_knobs = {
 struct ks_status ks_status;
 struct ks_counts ks_counts[KS_MAX_EVENTS];
 
-static DEFINE_PER_CPU(struct ks_ring [KS_MAX_EVENTS], ks_rings);
-static DEFINE_PER_CPU(u32, ks_visits);
+/**
+ * struct ks_cpu - what is sampled on a CPU; in cache lines of its own, as not that CPU
+ *		   but the one of the thread uses them
+ * @ring:   one for each event of the source
+ * @visits: how often they have been looked at
+ */
+struct ks_cpu {
+	struct ks_ring ring[KS_MAX_EVENTS];
+	u32 visits;
+} ____cacheline_aligned;
+
+static DEFINE_PER_CPU_ALIGNED(struct ks_cpu, ks_cpus);
 
 /**
  * struct ks_thread - what only the thread knows
  * @quota:     the loop
  * @tuning:    the knobs of the loop, as they are for this window
  * @source:    what is sampled, or NULL
- * @missing:   what has been said not to be there
+ * @tried:     the source that was wanted when it was said what there is and what is not
+ * @said:      what was said then to be sampled, or NULL
+ * @counted:   the source whose samples are in ks_counts
  * @open:      CPUs whose rings are open
+ * @failed:    CPUs whose rings have been said not to open
  * @next:      CPU with which the next round begins
  * @usage:     of this window; @usage.wall_ns and @usage.run_ns are not known before its end
  * @began_ns:  when the thread has started
@@ -82,8 +98,11 @@ struct ks_thread {
 	struct ks_quota quota;
 	struct ks_tuning tuning;
 	const struct ks_source *source;
-	const struct ks_source *missing;
+	const struct ks_source *tried;
+	const struct ks_source *said;
+	const struct ks_source *counted;
 	struct cpumask open;
+	struct cpumask failed;
 	int next;
 	struct ks_usage usage;
 	u64 began_ns;
@@ -106,11 +125,23 @@ static u64 run_ns(void)
 	return task_sched_runtime(current);
 }
 
+static struct ks_ring *ring_of(int cpu, int event)
+{
+	return &per_cpu(ks_cpus, cpu).ring[event];
+}
+
+/* A knob that may be written at the same time. */
+static u64 knob_ns(const u32 *knob_ms)
+{
+	return READ_ONCE(*knob_ms) * NSEC_PER_MSEC;
+}
+
 /* -------------------------------- Periods -------------------------------- */
 
 static u32 period_of(const struct ks_thread *t, enum ks_kind kind)
 {
-	u32 fixed = kind == KS_LOADS ? ks_knobs.load_period : ks_knobs.store_period;
+	u32 fixed = READ_ONCE(*(kind == KS_LOADS ? &ks_knobs.load_period :
+						   &ks_knobs.store_period));
 
 	return ks_source_period(t->source, t->tuning.quota_permille ?
 				ks_periods[kind][t->quota.level] : fixed);
@@ -141,7 +172,7 @@ static void set_periods(struct ks_thread *t)
 		return;
 	for_each_cpu(cpu, &t->open)
 		for (e = 0; e < t->source->nr; e++)
-			ks_ring_set_period(&per_cpu(ks_rings, cpu)[e],
+			ks_ring_set_period(ring_of(cpu, e),
 					   period_of(t, t->source->events[e].kind));
 	trace_ksamplingd_period(ks_status.period[KS_LOADS], ks_status.period[KS_STORES]);
 	WRITE_ONCE(ks_status.changes, ks_status.changes + 1);
@@ -154,7 +185,7 @@ static void close_cpu(struct ks_thread *t, int cpu)
 	int e;
 
 	for (e = 0; e < KS_MAX_EVENTS; e++)
-		ks_ring_close(&per_cpu(ks_rings, cpu)[e]);
+		ks_ring_close(ring_of(cpu, e));
 	cpumask_clear_cpu(cpu, &t->open);
 }
 
@@ -174,8 +205,8 @@ static int open_cpu(struct ks_thread *t, const struct ks_source *source, int cpu
 
 	for (e = 0; e < source->nr; e++) {
 		what = &source->events[e];
-		err = ks_ring_open(&per_cpu(ks_rings, cpu)[e], source, what, cpu,
-				   period_of(t, what->kind), ks_knobs.ring_pages,
+		err = ks_ring_open(ring_of(cpu, e), source, what, cpu,
+				   period_of(t, what->kind), READ_ONCE(ks_knobs.ring_pages),
 				   &ks_counts[e]);
 		if (err) {
 			close_cpu(t, cpu);
@@ -183,6 +214,7 @@ static int open_cpu(struct ks_thread *t, const struct ks_source *source, int cpu
 		}
 	}
 	cpumask_set_cpu(cpu, &t->open);
+	cpumask_clear_cpu(cpu, &t->failed);
 	return 0;
 }
 
@@ -197,9 +229,9 @@ static void open_missing(struct ks_thread *t)
 			continue;
 		err = open_cpu(t, t->source, cpu);
 		/* One that has just gone will come back, or not. */
-		if (err && err != -ENODEV)
-			pr_warn_once("ksamplingd: CPU %d is not sampled: %s: error %d\n",
-				     cpu, t->source->name, err);
+		if (err && err != -ENODEV && !cpumask_test_and_set_cpu(cpu, &t->failed))
+			pr_warn("CPU %d is not sampled: %s: error %d\n",
+				cpu, t->source->name, err);
 	}
 }
 
@@ -220,27 +252,47 @@ static int try_source(struct ks_thread *t, const struct ks_source *source)
 	return err;
 }
 
+/* What has failed, and what is done now. */
+static void say_source(const struct ks_thread *t, const int err[], u32 first, u32 last)
+{
+	u32 i;
+
+	for (i = first; i <= last && &ks_sources[i] != t->source; i++)
+		pr_info("cannot sample by %s here (%pe)\n", ks_sources[i].name, ERR_PTR(err[i]));
+	if (t->source)
+		pr_info("samples by %s\n", t->source->name);
+	else
+		pr_info("waits for another source\n");
+}
+
+/*
+ * The first one that works, of all or of the one that is wanted. It is said once for what
+ * is wanted, and when it is another one than before.
+ */
 static void choose_source(struct ks_thread *t)
 {
 	u32 wanted = READ_ONCE(ks_knobs.source);
-	int i, err = -ENODEV;
+	u32 first = wanted == KS_AUTO ? KS_AUTO + 1 : wanted;
+	u32 last = wanted == KS_AUTO ? ks_nr_sources - 1 : wanted;
+	int err[KS_MAX_SOURCES];
+	u32 i;
 
-	for (i = KS_AUTO + 1; i < ks_nr_sources; i++) {
-		if (wanted != KS_AUTO && wanted != i)
-			continue;
-		err = try_source(t, &ks_sources[i]);
-		if (!err)
+	for (i = first; i <= last; i++) {
+		err[i] = try_source(t, &ks_sources[i]);
+		/* Without a CPU to try it on, nothing is known. One may come. */
+		if (!err[i] || !cpumask_intersects(&ks_up, &ks_knobs.cpus))
 			break;
 	}
-
-	if (t->source != ks_status.source)
+	if (t->source && t->source != t->counted) {
 		memset(ks_counts, 0, sizeof(ks_counts));
-	if (t->source && t->source != ks_status.source)
-		pr_info("ksamplingd: samples by %s\n", t->source->name);
-	if (!t->source && t->missing != &ks_sources[wanted])
-		pr_info("ksamplingd: cannot sample by %s here (%pe): waits for another source\n",
-			ks_sources[wanted].name, ERR_PTR(err));
-	t->missing = t->source ? NULL : &ks_sources[wanted];
+		t->counted = t->source;
+	}
+	if ((t->source || i > last) &&
+	    (t->tried != &ks_sources[wanted] || t->source != t->said)) {
+		say_source(t, err, first, last);
+		t->tried = &ks_sources[wanted];
+		t->said = t->source;
+	}
 	WRITE_ONCE(ks_status.source, t->source);
 }
 
@@ -249,18 +301,21 @@ static void count_rings(const struct ks_thread *t)
 	WRITE_ONCE(ks_status.rings, t->source ? cpumask_weight(&t->open) * t->source->nr : 0);
 }
 
-/* The thread's own CPUs; all if there are none of what is wanted. */
+/* The thread's own CPUs; all for such threads if there are none of what is wanted. */
 static void set_affinity(void)
 {
+	const struct cpumask *housekeeping = housekeeping_cpumask(HK_TYPE_KTHREAD);
 	static struct cpumask mask;	/* may be large */
 	int node;
 
 	cpumask_clear(&mask);
 	for_each_node_mask(node, ks_knobs.nodes)
 		cpumask_or(&mask, &mask, cpumask_of_node(node));
-	if (!cpumask_intersects(&mask, cpu_online_mask) ||
+	cpumask_and(&mask, &mask, housekeeping);
+	/* One that is just going is online still, but not up. */
+	if (!cpumask_intersects(&mask, &ks_up) ||
 	    set_cpus_allowed_ptr(current, &mask))
-		set_cpus_allowed_ptr(current, cpu_possible_mask);
+		set_cpus_allowed_ptr(current, housekeeping);
 }
 
 static void begin_window(struct ks_thread *t, u64 now, u64 run)
@@ -270,15 +325,24 @@ static void begin_window(struct ks_thread *t, u64 now, u64 run)
 	t->run_ns = run;
 }
 
+static struct ks_tuning wanted_tuning(void)
+{
+	return (struct ks_tuning) {
+		.quota_permille = READ_ONCE(ks_knobs.tuning.quota_permille),
+		.policy = READ_ONCE(ks_knobs.tuning.policy),
+		.sleep_us = READ_ONCE(ks_knobs.tuning.sleep_us),
+	};
+}
+
 /* The knobs of the loop hold at once. What was used until now says nothing of them. */
 static void tune(struct ks_thread *t)
 {
-	struct ks_tuning tuning = ks_knobs.tuning;
+	struct ks_tuning tuning = wanted_tuning();
 
 	if (!memcmp(&tuning, &t->tuning, sizeof(tuning)))
 		return;
 	t->tuning = tuning;
-	t->quota.sleep_us = max(tuning.sleep_us, min(t->quota.sleep_us, KS_MAX_SLEEP_US));
+	ks_quota_tune(&t->quota, &tuning);
 	if (t->source)
 		set_periods(t);
 	begin_window(t, ktime_get_ns(), run_ns());
@@ -287,9 +351,17 @@ static void tune(struct ks_thread *t)
 /* Knobs have been written: begin anew with what they say now. */
 static void reconfigure(struct ks_thread *t)
 {
+	int cpu;
+
+	/* Of CPUs that have gone until now, no ring will be left. */
+	atomic_set(&ks_look, 0);
+	for_each_cpu(cpu, &ks_gone)
+		cpumask_test_and_clear_cpu(cpu, &ks_gone);
 	close_all(t);
-	t->tuning = ks_knobs.tuning;
-	ks_quota_start(&t->quota, &t->tuning, ks_level_of(KS_LOADS, ks_knobs.load_period));
+	cpumask_clear(&t->failed);
+	t->tuning = wanted_tuning();
+	ks_quota_start(&t->quota, &t->tuning,
+		       ks_level_of(KS_LOADS, READ_ONCE(ks_knobs.load_period)));
 	set_affinity();
 	choose_source(t);
 	if (t->source)
@@ -298,27 +370,45 @@ static void reconfigure(struct ks_thread *t)
 	begin_window(t, ktime_get_ns(), run_ns());
 }
 
+/* CPUs have come or gone. */
+static void follow_cpus(struct ks_thread *t)
+{
+	bool idle;
+	int cpu;
+
+	for_each_cpu(cpu, &ks_gone)
+		if (cpumask_test_and_clear_cpu(cpu, &ks_gone))
+			close_cpu(t, cpu);
+	set_affinity();
+	idle = cpumask_empty(&t->open);
+	if (!t->source) {
+		choose_source(t);
+		show_periods(t);
+	}
+	if (t->source)
+		open_missing(t);
+	/* The use until now says nothing of what there is to sample now. */
+	if (idle)
+		begin_window(t, ktime_get_ns(), run_ns());
+}
+
 /* Others have left a message. */
 static void look_around(struct ks_thread *t)
 {
-	int cpu;
-
-	if (atomic_xchg(&ks_changed, 0)) {
+	if (atomic_xchg(&ks_changed, 0))
 		reconfigure(t);
-	} else if (atomic_xchg(&ks_look, 0)) {
-		for_each_cpu(cpu, &ks_gone)
-			if (cpumask_test_and_clear_cpu(cpu, &ks_gone))
-				close_cpu(t, cpu);
-		set_affinity();
-		if (!t->source)
-			choose_source(t);
-		if (t->source)
-			open_missing(t);
-	}
+	else if (atomic_xchg(&ks_look, 0))
+		follow_cpus(t);
 	count_rings(t);
 }
 
 /* --------------------------------- Rounds --------------------------------- */
+
+/* The clock of another CPU may be behind. */
+static u64 since(u64 local_ns)
+{
+	return max_t(s64, local_clock() - local_ns, 0);
+}
 
 /* Return: how full the fullest of its rings was, permille */
 static u32 drain_cpu(struct ks_thread *t, int cpu, u64 until)
@@ -326,29 +416,30 @@ static u32 drain_cpu(struct ks_thread *t, int cpu, u64 until)
 	int nr = t->source->nr, i;
 	struct ks_ring *ring;
 	/* Each of them is the first one in turn: there may be time for no more. */
-	u32 first = per_cpu(ks_visits, cpu)++;
+	u32 first = per_cpu(ks_cpus, cpu).visits++;
 	u32 fill = 0;
 	u64 from;
 
 	for (i = 0; i < nr; i++) {
-		ring = &per_cpu(ks_rings, cpu)[(first + i) % nr];
+		ring = ring_of(cpu, (first + i) % nr);
 		if (!perf_kernel_ring_used(ring->event))
 			continue;
 		from = local_clock();
+		get_online_mems();
 		fill = max(fill, ks_ring_drain(ring, until));
-		/* The clock of another CPU may be behind. */
-		t->usage.drain_ns += max_t(s64, local_clock() - from, 0);
+		put_online_mems();
+		t->usage.drain_ns += since(from);
 	}
 	return fill;
 }
 
 static void one_round(struct ks_thread *t)
 {
-	u64 until = local_clock() + ks_quota_budget_ns(&t->quota, &t->tuning);
+	u64 from = local_clock();
+	u64 until = from + ks_quota_budget_ns(&t->quota, &t->tuning);
 	u32 fill = 0;
 	int cpu;
 
-	get_online_mems();
 	/* Where the last round had no time left, this one begins. */
 	for_each_cpu_wrap(cpu, &t->open, t->next) {
 		fill = max(fill, drain_cpu(t, cpu, until));
@@ -357,24 +448,24 @@ static void one_round(struct ks_thread *t)
 			break;
 		}
 	}
-	put_online_mems();
 
 	t->usage.rounds++;
 	WRITE_ONCE(ks_status.rounds, ks_status.rounds + 1);
 	t->usage.fill_permille = max(t->usage.fill_permille, fill);
 	if (fill > KS_FULL && ks_quota_ring_full(&t->quota, &t->tuning,
 						 ktime_get_ns() - t->window_ns,
-						 ks_knobs.window_ms * NSEC_PER_MSEC, fill))
+						 knob_ns(&ks_knobs.window_ms), fill))
 		set_periods(t);
+	t->usage.round_ns += since(from);
 }
 
 static unsigned long hot_target(void)
 {
-	unsigned long pages = 0;
+	unsigned long pages = READ_ONCE(ks_knobs.hot_target_mb) * (SZ_1M / PAGE_SIZE);
 	int nid;
 
-	if (ks_knobs.hot_target_mb)
-		return ks_knobs.hot_target_mb * (SZ_1M / PAGE_SIZE);
+	if (pages)
+		return pages;
 
 	for_each_node_state(nid, N_MEMORY)
 		if (node_is_toptier(nid))
@@ -398,31 +489,37 @@ static void end_window(struct ks_thread *t, u64 now)
 
 	t->usage.wall_ns = now - t->window_ns;
 	t->usage.run_ns = run - t->run_ns;
-	if (t->source && ks_quota_window(&t->quota, &t->tuning, &t->usage))
+	if (!cpumask_empty(&t->open) && ks_quota_window(&t->quota, &t->tuning, &t->usage))
 		set_periods(t);
 	show_use(t, now, run);
 	trace_ksamplingd_window(t->quota.now_ppm, t->quota.use_ppm, t->quota.sleep_us,
 				t->usage.rounds);
 
-	ks_pages_set_target(hot_target());
+	ks_pages_window(hot_target());
+	/* There may have been no memory for some rings. */
+	if (t->source)
+		open_missing(t);
+	count_rings(t);
 	/* What it took to change the period is part of the next one. */
 	begin_window(t, now, run);
 }
 
 static void cool(struct ks_thread *t, u64 now)
 {
-	if (now - t->cooled_ns < ks_knobs.cool_ms * NSEC_PER_MSEC)
+	u64 epoch_ns = knob_ns(&ks_knobs.cool_ms);
+
+	if (now - t->cooled_ns < epoch_ns)
 		return;
 	ks_pages_cool();
 	/* In step with the clock, unless the thread has slept for longer. */
-	t->cooled_ns += ks_knobs.cool_ms * NSEC_PER_MSEC;
-	if (now - t->cooled_ns >= ks_knobs.cool_ms * NSEC_PER_MSEC)
+	t->cooled_ns += epoch_ns;
+	if (now - t->cooled_ns >= epoch_ns)
 		t->cooled_ns = now;
 }
 
 static void sleep(const struct ks_thread *t)
 {
-	u64 us = t->source ? t->quota.sleep_us : IDLE_MS * USEC_PER_MSEC;
+	u64 us = cpumask_empty(&t->open) ? IDLE_MS * USEC_PER_MSEC : t->quota.sleep_us;
 
 	wait_event_interruptible_hrtimeout(ks_wait,
 					   kthread_should_stop() || atomic_read(&ks_changed) ||
@@ -435,7 +532,7 @@ static void report(const struct ks_thread *t)
 {
 	u64 run = run_ns(), wall = ktime_get_ns() - t->began_ns;
 
-	pr_info("ksamplingd: has run for %llu ms of %llu ms, %llu permille of a CPU\n",
+	pr_info("has run for %llu ms of %llu ms, %llu permille of a CPU\n",
 		div_u64(run, NSEC_PER_MSEC), div_u64(wall, NSEC_PER_MSEC),
 		div64_u64(run * 1000, wall ?: 1));
 }
@@ -452,11 +549,11 @@ static int ksamplingd(void *data)
 	while (!kthread_should_stop()) {
 		look_around(t);
 		tune(t);
-		if (t->source)
+		if (!cpumask_empty(&t->open))
 			one_round(t);
 
 		now = ktime_get_ns();
-		if (now - t->window_ns >= ks_knobs.window_ms * NSEC_PER_MSEC)
+		if (now - t->window_ns >= knob_ns(&ks_knobs.window_ms))
 			end_window(t, now);
 		cool(t, now);
 		sleep(t);

@@ -13,11 +13,11 @@
  * all pages would say, to the last page: heat has 32 bits, and 32 bins.
  */
 #include <linux/bits.h>
+#include <linux/compiler.h>
 #include <linux/limits.h>
 #include <linux/log2.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
-#include <linux/string.h>
 
 #include "heat.h"
 
@@ -37,8 +37,10 @@ u32 ks_heat_now(struct ks_heat h, u32 epoch)
 
 static void add(struct ks_histogram *hist, u32 heat, u8 order)
 {
+	unsigned long *bin = &hist->bin[heat ? ilog2(heat) : 0];
+
 	if (heat)
-		hist->bin[ilog2(heat)] += BIT(order);
+		WRITE_ONCE(*bin, *bin + BIT(order));
 }
 
 static void subtract(struct ks_histogram *hist, u32 heat, u8 order)
@@ -47,7 +49,7 @@ static void subtract(struct ks_histogram *hist, u32 heat, u8 order)
 
 	/* A page may come back whose epoch has wrapped meanwhile. */
 	if (heat)
-		*bin -= min(*bin, BIT(order));
+		WRITE_ONCE(*bin, *bin - min(*bin, BIT(order)));
 }
 
 /**
@@ -79,8 +81,11 @@ u32 ks_heat_sample(struct ks_heat *h, struct ks_histogram *hist, u32 epoch, u8 o
  */
 void ks_histogram_cool(struct ks_histogram *hist)
 {
-	memmove(&hist->bin[0], &hist->bin[1], (KS_NR_BINS - 1) * sizeof(hist->bin[0]));
-	hist->bin[KS_NR_BINS - 1] = 0;
+	int i;
+
+	for (i = 0; i + 1 < KS_NR_BINS; i++)
+		WRITE_ONCE(hist->bin[i], hist->bin[i + 1]);
+	WRITE_ONCE(hist->bin[KS_NR_BINS - 1], 0);
 }
 
 /**

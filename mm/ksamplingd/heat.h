@@ -16,13 +16,19 @@
  * @heat:  at the last sample; halved for each epoch since
  * @epoch: of the last sample; wraps, after 155 days of epochs of 100 ms
  * @order: of the folio that it was counted as
- * @told:  consumers know that it is hot
+ * @told:  all consumers know that it is hot
+ * @word:  all of that, to be read and written at once
  */
 struct ks_heat {
-	u32 heat;
-	u32 epoch:KS_EPOCH_BITS;
-	u32 order:4;
-	u32 told:1;
+	union {
+		struct {
+			u32 heat;
+			u32 epoch:KS_EPOCH_BITS;
+			u32 order:4;
+			u32 told:1;
+		};
+		u64 word;
+	};
 };
 
 /**

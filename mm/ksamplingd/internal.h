@@ -18,7 +18,8 @@
  * @tuning:	    quota, policy, sleep
  * @window_ms:	    how long CPU use is measured before the loop acts
  * @load_period:    events between two samples of loads: to begin with, and with quota 0
- * @store_period:   the same of stores
+ * @store_period:   the same of stores, with quota 0; otherwise they are sampled at the
+ *		    level at which loads are
  * @ring_pages:	    size of each ring, a power of two
  * @source:	    index into ks_sources
  * @cool_ms:	    how long it takes until heat is halved
@@ -26,7 +27,8 @@
  * @cpus:	    which are sampled
  * @nodes:	    on whose CPUs the thread runs
  *
- * The thread reads them while they change; each is good alone. Of those that are about
+ * The thread reads them while they change; each is good alone, a list when its writer has
+ * told so. Of those that are about
  * what is sampled, ks_knobs_changed() is to tell it; the others it looks at by itself.
  */
 struct ks_knobs {

@@ -11,11 +11,11 @@
  * or freed at the same time; then the sample counts for what the page was or will be.
  *
  * Locking: only the thread changes anything. Whoever else looks sees each page, and
- * each bin, as it was at some moment; ks_pages_lock keeps them meanwhile.
+ * each bin, as it was at some moment; ks_pages_lock keeps them meanwhile. The epoch that
+ * is read after a page is not older than that page's.
  * ks_consumers_lock is held while one of them is called. Order: ks_pages_lock, then
  * get_online_mems(), then ks_consumers_lock.
  */
-#include <linux/export.h>
 #include <linux/ksamplingd.h>
 #include <linux/memory_hotplug.h>
 #include <linux/mm.h>
@@ -40,6 +40,7 @@ static struct ks_histogram *ks_histograms;	/* NULL: there is no thread */
 
 static LIST_HEAD(ks_consumers);
 static DEFINE_MUTEX(ks_consumers_lock);
+static bool ks_newcomer;	/* a consumer that has not been told of what is hot already */
 
 /**
  * ks_pages_start - begin with pages that are all cold
@@ -52,6 +53,7 @@ int ks_pages_start(void)
 	guard(mutex)(&ks_pages_lock);
 	ks_histograms = kvcalloc(nr_node_ids, sizeof(*ks_histograms), GFP_KERNEL);
 	ks_threshold = U32_MAX;		/* until there is something to compare */
+	WRITE_ONCE(ks_newcomer, false);	/* nobody has been told of anything */
 	return ks_histograms ? 0 : -ENOMEM;
 }
 
@@ -66,10 +68,12 @@ void ks_pages_stop(void)
 	unsigned long index;
 
 	guard(mutex)(&ks_pages_lock);
-	xa_for_each(&ks_blocks, index, block)
+	xa_for_each(&ks_blocks, index, block) {
 		kfree(block);
+		cond_resched();
+	}
 	xa_destroy(&ks_blocks);
-	ks_nr_blocks = 0;
+	WRITE_ONCE(ks_nr_blocks, 0);
 	kvfree(ks_histograms);
 	ks_histograms = NULL;
 }
@@ -78,14 +82,17 @@ void ks_pages_stop(void)
  * ksamplingd_register - be told of hot pages from now on
  * @c: who
  *
+ * Of those that are hot already as well, when they are sampled next; then so is everybody
+ * else once more.
+ *
  * Context: process context.
  */
 void ksamplingd_register(struct ks_consumer *c)
 {
 	guard(mutex)(&ks_consumers_lock);
 	list_add_tail(&c->list, &ks_consumers);
+	WRITE_ONCE(ks_newcomer, true);
 }
-EXPORT_SYMBOL_GPL(ksamplingd_register);
 
 /**
  * ksamplingd_unregister - be told no more
@@ -98,7 +105,6 @@ void ksamplingd_unregister(struct ks_consumer *c)
 	guard(mutex)(&ks_consumers_lock);
 	list_del(&c->list);
 }
-EXPORT_SYMBOL_GPL(ksamplingd_unregister);
 
 static void tell_consumers(unsigned long pfn, u8 order, int nid)
 {
@@ -143,7 +149,7 @@ static struct ks_heat *heat_of(unsigned long pfn)
 enum ks_discard ks_pages_sample(u64 phys)
 {
 	unsigned long pfn = PHYS_PFN(phys);
-	struct ks_heat *h;
+	struct ks_heat *place, h;
 	struct page *page;
 	bool hot;
 	u8 order;
@@ -157,18 +163,21 @@ enum ks_discard ks_pages_sample(u64 phys)
 
 	order = min(compound_order(compound_head(page)), KS_MAX_ORDER);
 	pfn = round_down(pfn, BIT(order));
-	h = heat_of(pfn);
-	if (!h)
+	place = heat_of(pfn);
+	if (!place)
 		return KS_NO_MEMORY;
 
+	h = *place;
 	/* It may have become cold, or another folio, without being seen. */
-	if (ks_heat_now(*h, ks_epoch) < ks_threshold || h->order != order)
-		h->told = false;
+	if (ks_heat_now(h, ks_epoch) < ks_threshold || h.order != order)
+		h.told = false;
 	nid = page_to_nid(page);
-	hot = ks_heat_sample(h, &ks_histograms[nid], ks_epoch, order) >= ks_threshold;
-	if (hot && !h->told)
+	hot = ks_heat_sample(&h, &ks_histograms[nid], ks_epoch, order) >= ks_threshold;
+	if (hot && !h.told)
 		tell_consumers(pfn, order, nid);
-	h->told = hot;
+	h.told = hot;
+	/* After the epoch that it has, see hot_show(). */
+	smp_store_release(&place->word, h.word);
 	return KS_NOT_DISCARDED;
 }
 
@@ -184,16 +193,39 @@ static void set_threshold(void)
 	WRITE_ONCE(ks_threshold, ks_histogram_threshold(&sum, ks_target));
 }
 
-/**
- * ks_pages_set_target - how much memory may be called hot
- * @pages: base pages
- *
- * Context: the thread. To be called from time to time, because the heat changes.
- */
-void ks_pages_set_target(unsigned long pages)
+/* Whoever is hot is told of again. */
+static void forget_told(void)
 {
-	ks_target = pages;
+	struct ks_heat *block, h;
+	unsigned long index;
+	int i;
+
+	xa_for_each(&ks_blocks, index, block) {
+		for (i = 0; i < BLOCK_PAGES; i++) {
+			h = block[i];
+			if (!h.told)
+				continue;
+			h.told = false;
+			/* As in ks_pages_sample(). */
+			smp_store_release(&block[i].word, h.word);
+		}
+		cond_resched();
+	}
+}
+
+/**
+ * ks_pages_window - a window has ended: the heat has changed
+ * @target: how much memory may be called hot, base pages
+ *
+ * Context: the thread.
+ */
+void ks_pages_window(unsigned long target)
+{
+	ks_target = target;
 	set_threshold();
+	/* Nearly always there is no need to write it. */
+	if (READ_ONCE(ks_newcomer) && xchg(&ks_newcomer, false))
+		forget_told();
 }
 
 /**
@@ -277,8 +309,6 @@ static void hot_stop(struct seq_file *m, void *block)
 
 static int hot_show(struct seq_file *m, void *v)
 {
-	/* When all pages are cooled, both change. */
-	u32 threshold = ks_pages_threshold(), epoch = READ_ONCE(ks_epoch);
 	unsigned long pfn = m->index * BLOCK_PAGES;
 	const struct ks_heat *block = v;
 	struct ks_heat h;
@@ -288,9 +318,10 @@ static int hot_show(struct seq_file *m, void *v)
 
 	get_online_mems();
 	for (i = 0; i < BLOCK_PAGES; i++) {
-		h = block[i];
-		heat = ks_heat_now(h, epoch);
-		page = heat >= threshold ? pfn_to_online_page(pfn + i) : NULL;
+		/* The epoch is not older, see ks_pages_sample(). */
+		h.word = smp_load_acquire(&block[i].word);
+		heat = ks_heat_now(h, READ_ONCE(ks_epoch));
+		page = heat >= ks_pages_threshold() ? pfn_to_online_page(pfn + i) : NULL;
 		if (page)
 			seq_printf(m, "%d 0x%lx %u %u\n", page_to_nid(page), pfn + i,
 				   h.order, heat);

@@ -27,7 +27,7 @@ int ks_pages_start(void);
 void ks_pages_stop(void);
 enum ks_discard ks_pages_sample(u64 phys);
 void ks_pages_cool(void);
-void ks_pages_set_target(unsigned long pages);
+void ks_pages_window(unsigned long target);
 
 u32 ks_pages_threshold(void);
 void ks_pages_histogram(int nid, struct ks_histogram *hist);

@@ -46,8 +46,8 @@
 
 /*
  * Events between two samples, 15 % from one to the next. They are primes, so that no
- * loop in a program has the same length. The longest fit 64 CPUs with 10^8 loads from
- * memory a second each into 3 %, at 1 us a sample.
+ * loop in a program has the same length. The longest fit 192 CPUs with 5 * 10^9 operations
+ * a second each, which is what IBS counts, into 3 %, at 1 us a sample.
  */
 const u32 ks_periods[KS_NR_KINDS][KS_NR_LEVELS] = {
 	[KS_LOADS] = {
@@ -56,7 +56,10 @@ const u32 ks_periods[KS_NR_KINDS][KS_NR_LEVELS] = {
 		3257, 3739, 4297, 4951, 5693, 6551, 7537, 8663, 9967, 11467,
 		13177, 15149, 17419, 20047, 23053, 26513, 30491, 35069, 40343, 46399,
 		53359, 61363, 70571, 81157, 93329, 107323, 123419, 141931, 163223, 187711,
-		215863,
+		215863, 248243, 285473, 328291, 377537, 434167, 499283, 574169,
+		660299, 759329, 873209, 1004209, 1154849, 1328077, 1527289, 1756393,
+		2019851, 2322821, 2671241, 3071927, 3532717, 4062623, 4672021, 5372821,
+		6178747, 7105573,
 	},
 	[KS_STORES] = {
 		1009, 1163, 1327, 1531, 1759, 2029, 2333, 2683, 3089, 3547,
@@ -64,7 +67,10 @@ const u32 ks_periods[KS_NR_KINDS][KS_NR_LEVELS] = {
 		16519, 19001, 21839, 25117, 28879, 33211, 38197, 43933, 50513, 58099,
 		66809, 76829, 88339, 101603, 116849, 134371, 154523, 177691, 204353, 235007,
 		270269, 310801, 357421, 411031, 472687, 543593, 625133, 718901, 826729, 950737,
-		1093357,
+		1093357, 1257359, 1445963, 1662851, 1912277, 2199121, 2528989, 2908333,
+		3344587, 3846277, 4423207, 5086691, 5849693, 6727139, 7736213, 8896651,
+		10231153, 11765813, 13530701, 15560309, 17894351, 20578511, 23665289, 27215077,
+		31297339, 35991953,
 	},
 };
 
@@ -109,6 +115,22 @@ void ks_quota_start(struct ks_quota *q, const struct ks_tuning *t, u8 level)
 	};
 }
 
+/**
+ * ks_quota_tune - the administrator wants something else
+ * @q: state of the loop
+ * @t: what is wanted now
+ *
+ * What has been found, or was being looked for, was for what was wanted before.
+ */
+void ks_quota_tune(struct ks_quota *q, const struct ks_tuning *t)
+{
+	q->sleep_us = t->sleep_us;
+	q->raises = 0;
+	q->measured = false;
+	q->steady = true;
+	q->found_windows = MAX_WINDOWS;
+}
+
 /* How far from the quota is near enough, ppm. */
 static u32 band_ppm(const struct ks_tuning *t)
 {
@@ -141,10 +163,14 @@ static u32 share_ppm(u64 part_ns, u64 wall_ns)
 	return min(div64_u64(part_ns * KS_WHOLE, wall_ns), KS_WHOLE);
 }
 
-/* What the rounds as such took. */
+/* What the rounds as such took. If others ran meanwhile, they did so all over the rounds. */
 static u64 base_ns(const struct ks_usage *u)
 {
-	return u->run_ns - min(u->drain_ns, u->run_ns);
+	u64 drain_ns = u->drain_ns;
+
+	if (u->round_ns > u->run_ns)
+		drain_ns = mul_u64_u64_div_u64(drain_ns, u->run_ns, u->round_ns);
+	return u->run_ns - min(drain_ns, u->run_ns);
 }
 
 /* What the records took. */
@@ -265,10 +291,10 @@ static bool search_level(struct ks_quota *q, const struct ks_tuning *t, u8 neare
 	return set_level(q, q->level + by);
 }
 
-static bool is_near(const struct ks_quota *q, const struct ks_tuning *t)
+static bool is_near(u32 use_ppm, const struct ks_tuning *t)
 {
-	return q->use_ppm >= lower_bound_ppm(t) &&
-	       q->use_ppm <= t->quota_permille * KS_PERMILLE + band_ppm(t);
+	return use_ppm >= lower_bound_ppm(t) &&
+	       use_ppm <= t->quota_permille * KS_PERMILLE + band_ppm(t);
 }
 
 /**
@@ -293,12 +319,13 @@ bool ks_quota_window(struct ks_quota *q, const struct ks_tuning *t, const struct
 		return false;
 
 	if (t->policy == KS_STEP)
-		return !is_near(q, t) && set_level(q, next_level(q, t, u));
+		return !is_near(q->use_ppm, t) && set_level(q, next_level(q, t, u));
 
-	if (q->steady && is_near(q, t))
+	if (q->steady && is_near(q->use_ppm, t))
 		return false;
 	/* There was no better one, and the use is still what it was then. */
-	if (q->steady && abs_diff(q->use_ppm, q->found_ppm) <= band_ppm(t) &&
+	if (q->steady && !is_near(q->found_ppm, t) &&
+	    abs_diff(q->use_ppm, q->found_ppm) <= band_ppm(t) &&
 	    q->found_windows++ < MAX_WINDOWS)
 		return false;
 	return search_level(q, t, proportional_level(q, t, u));

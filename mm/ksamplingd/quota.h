@@ -14,7 +14,7 @@ enum ks_kind {
 	KS_NR_KINDS,
 };
 
-#define KS_NR_LEVELS	51
+#define KS_NR_LEVELS	76
 
 extern const u32 ks_periods[KS_NR_KINDS][KS_NR_LEVELS];
 
@@ -46,6 +46,7 @@ struct ks_tuning {
  * struct ks_usage - what the thread has done, since it was looked at last
  * @wall_ns:  time that went by
  * @run_ns:   time on a CPU
+ * @round_ns: time that went by in rounds, also while the thread had to wait for a CPU
  * @drain_ns: part of it that went into records; the rest is what the rounds cost even
  *	      if there is nothing to read
  * @rounds:   how many
@@ -55,6 +56,7 @@ struct ks_tuning {
 struct ks_usage {
 	u64 wall_ns;
 	u64 run_ns;
+	u64 round_ns;
 	u64 drain_ns;
 	u32 rounds;
 	u32 fill_permille;
@@ -93,6 +95,7 @@ struct ks_quota {
 };
 
 void ks_quota_start(struct ks_quota *q, const struct ks_tuning *t, u8 level);
+void ks_quota_tune(struct ks_quota *q, const struct ks_tuning *t);
 bool ks_quota_window(struct ks_quota *q, const struct ks_tuning *t, const struct ks_usage *u);
 bool ks_quota_ring_full(struct ks_quota *q, const struct ks_tuning *t, u64 part_ns,
 			u64 window_ns, u32 fill_permille);

@@ -209,6 +209,22 @@ static void R23_stays_where_periods_are_coarse(struct kunit *test)
 	}
 }
 
+/* What was found for the old quota is no reason to stay there. */
+static void R23_a_quota_that_is_changed(struct kunit *test)
+{
+	static const u32 permille[] = { 100, 30, 300, 10, 30 };
+	struct plant p = new_plant(30, KS_PROPORTIONAL);
+	int i;
+
+	set_load(&p, 25, 100);
+	settle(&p, 60);
+	for (i = 0; i < ARRAY_SIZE(permille); i++) {
+		p.tuning.quota_permille = permille[i];
+		ks_quota_tune(&p.quota, &p.tuning);
+		KUNIT_EXPECT_LE_MSG(test, settle(&p, 60), 5, "quota %u", permille[i]);
+	}
+}
+
 static void stays(struct kunit *test, u32 quota)
 {
 	struct plant p = new_plant(quota, KS_PROPORTIONAL);
@@ -332,6 +348,20 @@ static void R23_between_two_levels(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, tell(&q, &t, 114000));
 	KUNIT_EXPECT_FALSE(test, tell(&q, &t, 87000));
 	KUNIT_EXPECT_EQ(test, q.level, 11);
+}
+
+/* With a small quota, to lose half of the load is less than the band. */
+static void R23_small_quota(struct kunit *test)
+{
+	struct ks_tuning t = { 10, KS_PROPORTIONAL, 2000 };
+	struct ks_quota q;
+	int i;
+
+	ks_quota_start(&q, &t, 30);
+	for (i = 0; i < 3; i++)
+		tell(&q, &t, i ? 9900 : 16000);
+	KUNIT_EXPECT_FALSE(test, tell(&q, &t, 9900));
+	KUNIT_EXPECT_TRUE(test, tell(&q, &t, 4930));
 }
 
 /* Nowhere near the quota: far too much below a level, far too little from there on. */
@@ -474,6 +504,24 @@ static void R23_base_above_the_quota(struct kunit *test)
 }
 
 /* More accesses than the longest period can do with. */
+/* Half of the time that the rounds took belonged to others. */
+static void R23_base_of_rounds_that_are_interrupted(struct kunit *test)
+{
+	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000 };
+	struct ks_usage u = {
+		.wall_ns = WINDOW_NS,
+		.run_ns = WINDOW_NS / 10,
+		.round_ns = WINDOW_NS / 5,
+		.drain_ns = WINDOW_NS / 10,
+		.rounds = 500,
+	};
+	struct ks_quota q;
+
+	ks_quota_start(&q, &t, 10);
+	ks_quota_window(&q, &t, &u);
+	KUNIT_EXPECT_EQ(test, q.base_ppm, KS_WHOLE / 20);
+}
+
 static void R22_overload_is_lost_not_used(struct kunit *test)
 {
 	struct plant p = new_plant(30, KS_PROPORTIONAL);
@@ -603,19 +651,22 @@ static struct kunit_case quota_cases[] = {
 	KUNIT_CASE(R22_full_rings_raise_the_period),
 	KUNIT_CASE(R22_overload_is_lost_not_used),
 	KUNIT_CASE(R22_small_rings),
+	KUNIT_CASE(R23_a_quota_that_is_changed),
 	KUNIT_CASE(R23_any_history),
 	KUNIT_CASE(R23_average_follows_the_period),
 	KUNIT_CASE(R23_base_above_the_quota),
+	KUNIT_CASE(R23_base_of_rounds_that_are_interrupted),
 	KUNIT_CASE(R23_between_two_levels),
 	KUNIT_CASE(R23_cliff),
-	KUNIT_CASE(R23_policy_step_after_a_search),
 	KUNIT_CASE(R23_dead_band),
 	KUNIT_CASE(R23_ends_of_the_tables),
 	KUNIT_CASE(R23_nearest_level),
 	KUNIT_CASE(R23_policy_step),
+	KUNIT_CASE(R23_policy_step_after_a_search),
 	KUNIT_CASE(R23_quota_0_is_a_fixed_period),
 	KUNIT_CASE(R23_settles_where_use_is_steep),
 	KUNIT_CASE(R23_settles_within_five_windows),
+	KUNIT_CASE(R23_small_quota),
 	KUNIT_CASE(R23_smoothing),
 	KUNIT_CASE(R23_stays_there),
 	KUNIT_CASE(R23_stays_where_periods_are_coarse),

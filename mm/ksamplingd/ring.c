@@ -28,7 +28,7 @@
 #include "ring.h"
 #include "source.h"
 
-#define BATCH		64	/* records between two looks at the clock */
+#define BATCH		8	/* records between two looks at the clock */
 
 static void count(u64 *counter, u64 more)
 {
@@ -126,16 +126,22 @@ int ks_ring_open(struct ks_ring *ring, const struct ks_source *source,
 	return 0;
 }
 
+/* Return: is there more? */
+static bool take_batch(struct ks_ring *ring)
+{
+	int taken = perf_kernel_ring_consume(ring->event, BATCH, take_record, ring->counts);
+
+	if (taken < 0)
+		count(&ring->counts->broken, 1);
+	return taken == BATCH;
+}
+
 /* All that is in there. It does not become more. */
 static void empty(struct ks_ring *ring)
 {
-	int taken;
-
 	get_online_mems();
-	do {
-		taken = perf_kernel_ring_consume(ring->event, BATCH, take_record, ring->counts);
+	while (take_batch(ring))
 		cond_resched();
-	} while (taken == BATCH);
 	put_online_mems();
 	count_lost(ring);
 }
@@ -215,18 +221,15 @@ u32 ks_ring_drain(struct ks_ring *ring, u64 until)
 	unsigned long used = perf_kernel_ring_used(ring->event);
 	u32 fill = fill_permille(ring, used, size);
 	unsigned long done = 0;		/* bytes, if they are samples */
-	int taken;
+	bool more;
 
 	ring->draining = ks_ring_is_draining(ring->draining, used, size);
 	while (used && local_clock() < until) {
-		taken = perf_kernel_ring_consume(ring->event, BATCH, take_record, ring->counts);
-		if (taken < 0)
-			count(&ring->counts->broken, 1);
-
+		more = take_batch(ring);
 		used = perf_kernel_ring_used(ring->event);
 		ring->draining = ks_ring_is_draining(ring->draining, used, size);
 		done += BATCH * KS_SAMPLE_BYTES;
-		if (taken < BATCH || (!ring->draining && done >= size / 2))
+		if (!more || (!ring->draining && done >= size / 2))
 			break;
 		cond_resched();
 	}

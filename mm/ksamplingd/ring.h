@@ -19,7 +19,8 @@ struct perf_event;
  * @discarded: not counted, by reason
  * @lost:      never read: the ring, or the hardware, had no place
  * @throttled: how often perf has paused the event
- * @broken:    how often a ring was found to hold what is no record
+ * @broken:    how often a ring was found to hold what is no record; what was left in it
+ *	       is not counted
  */
 struct ks_counts {
 	u64 samples;

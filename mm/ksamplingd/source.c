@@ -136,6 +136,7 @@ const struct ks_source ks_sources[] = {
 };
 
 const int ks_nr_sources = ARRAY_SIZE(ks_sources);
+static_assert(ARRAY_SIZE(ks_sources) <= KS_MAX_SOURCES);
 
 /**
  * ks_source_period - the period that a source can really have

@@ -10,6 +10,7 @@
 #include "quota.h"
 
 #define KS_MAX_EVENTS	2
+#define KS_MAX_SOURCES	8
 
 struct perf_event;
 struct perf_event_attr;

@@ -6,7 +6,9 @@
  * what is sampled is what other people's programs do. What is not possible is refused,
  * and changes nothing.
  *
- * Locking: a write takes knobs_lock. ksamplingd reads without it, see struct ks_knobs.
+ * Locking: lists_lock (a mutex) keeps the lists of CPUs and nodes for who reads and writes
+ * them here. All else is a number, which needs none. ksamplingd reads without it, see
+ * struct ks_knobs.
  */
 #include <linux/capability.h>
 #include <linux/cleanup.h>
@@ -20,29 +22,26 @@
 #define MAX_PERIOD	1000000000
 #define MAX_RING_PAGES	4096
 
-static DEFINE_MUTEX(knobs_lock);
+static DEFINE_MUTEX(lists_lock);
 
 /* Read, or check and set, a number; @check may refuse it, @tell is called if it changes. */
 static int do_number(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
 		     loff_t *ppos, bool (*check)(u32 value), void (*tell)(void))
 {
-	u32 *knob = table->data, value;
+	u32 *knob = table->data, before = READ_ONCE(*knob), value = before;
 	struct ctl_table copy = *table;
 	int err;
 
 	if (write && !perfmon_capable())
 		return -EPERM;
 
-	guard(mutex)(&knobs_lock);
-	value = *knob;
 	copy.data = &value;
 	err = proc_douintvec_minmax(&copy, write, buffer, lenp, ppos);
-	if (err || !write)
+	/* Not everything that is written is a value: nothing, and the end of the line. */
+	if (err || !write || value == before)
 		return err;
 	if (check && !check(value))
 		return -EINVAL;
-	if (value == *knob)
-		return 0;
 	WRITE_ONCE(*knob, value);
 	if (tell)
 		tell();
@@ -78,17 +77,15 @@ static int enable(const struct ctl_table *table, int write, void *buffer, size_t
 		  loff_t *ppos)
 {
 	struct ctl_table copy = *table;
+	u32 before = ks_is_on(), on = before;
 	int err;
-	u32 on;
 
 	if (write && !perfmon_capable())
 		return -EPERM;
 
-	guard(mutex)(&knobs_lock);
-	on = ks_is_on();
 	copy.data = &on;
 	err = proc_douintvec_minmax(&copy, write, buffer, lenp, ppos);
-	if (err || !write)
+	if (err || !write || on == before)
 		return err;
 	if (on)
 		return ks_start();
@@ -99,15 +96,15 @@ static int enable(const struct ctl_table *table, int write, void *buffer, size_t
 static int change_source(const struct ctl_table *table, int write, void *buffer,
 			 size_t *lenp, loff_t *ppos)
 {
+	u32 before = READ_ONCE(ks_knobs.source), i;
 	struct ctl_table copy = *table;
 	char name[16];
-	int err, i;
+	int err;
 
 	if (write && !perfmon_capable())
 		return -EPERM;
 
-	guard(mutex)(&knobs_lock);
-	strscpy(name, ks_sources[ks_knobs.source].name);
+	strscpy(name, ks_sources[before].name);
 	copy.data = name;
 	copy.maxlen = sizeof(name);
 	err = proc_dostring(&copy, write, buffer, lenp, ppos);
@@ -119,7 +116,7 @@ static int change_source(const struct ctl_table *table, int write, void *buffer,
 			break;
 	if (i == ks_nr_sources)
 		return -EINVAL;
-	if (i == ks_knobs.source)
+	if (i == before)
 		return 0;
 	WRITE_ONCE(ks_knobs.source, i);
 	ks_knobs_changed();
@@ -137,7 +134,7 @@ static int change_list(const struct ctl_table *table, int write, void *buffer,
 	if (write && !perfmon_capable())
 		return -EPERM;
 
-	guard(mutex)(&knobs_lock);
+	guard(mutex)(&lists_lock);
 	list = bitmap_alloc(table->maxlen, GFP_KERNEL);
 	if (!list)
 		return -ENOMEM;
@@ -149,7 +146,7 @@ static int change_list(const struct ctl_table *table, int write, void *buffer,
 		if (bitmap_empty(list, table->maxlen) ||
 		    !bitmap_subset(list, possible, table->maxlen)) {
 			err = -EINVAL;
-		} else {
+		} else if (!bitmap_equal(list, table->data, table->maxlen)) {
 			bitmap_copy(table->data, list, table->maxlen);
 			ks_knobs_changed();
 		}
@@ -170,7 +167,6 @@ static int change_nodes(const struct ctl_table *table, int write, void *buffer,
 	return change_list(table, write, buffer, lenp, ppos, nodes_addr(node_possible_map));
 }
 
-static const unsigned int no = 0, yes = 1, hundred = 100;
 static const unsigned int most_permille = 900, last_policy = KS_NR_POLICIES - 1;
 static const unsigned int second_us = 1000000, minute_ms = 60000, hour_ms = 3600000;
 static const unsigned int most_period = MAX_PERIOD, most_pages = MAX_RING_PAGES;
@@ -182,7 +178,7 @@ static const unsigned int most_period = MAX_PERIOD, most_pages = MAX_RING_PAGES;
 		.maxlen = sizeof(unsigned int),		\
 		.mode = 0644,				\
 		.proc_handler = handler,		\
-		.extra1 = (void *)&(least),		\
+		.extra1 = least,			\
 		.extra2 = (void *)&(most),		\
 	}
 
@@ -192,18 +188,18 @@ static struct ctl_table ks_sysctls[] = {
 		.maxlen = sizeof(unsigned int),
 		.mode = 0644,
 		.proc_handler = enable,
-		.extra1 = (void *)&no,
-		.extra2 = (void *)&yes,
+		.extra1 = SYSCTL_ZERO,
+		.extra2 = SYSCTL_ONE,
 	},
-	NUMBER("quota_permille", tuning.quota_permille, tune, no, most_permille),
-	NUMBER("policy", tuning.policy, tune, no, last_policy),
-	NUMBER("sleep_us", tuning.sleep_us, tune, hundred, second_us),
-	NUMBER("window_ms", window_ms, tune, hundred, minute_ms),
-	NUMBER("cool_ms", cool_ms, tune, hundred, hour_ms),
-	NUMBER("hot_target_mb", hot_target_mb, tune, no, most_period),
-	NUMBER("load_period", load_period, change, yes, most_period),
-	NUMBER("store_period", store_period, change, yes, most_period),
-	NUMBER("ring_pages", ring_pages, change_power_of_2, yes, most_pages),
+	NUMBER("quota_permille", tuning.quota_permille, tune, SYSCTL_ZERO, most_permille),
+	NUMBER("policy", tuning.policy, tune, SYSCTL_ZERO, last_policy),
+	NUMBER("sleep_us", tuning.sleep_us, tune, SYSCTL_ONE_HUNDRED, second_us),
+	NUMBER("window_ms", window_ms, tune, SYSCTL_ONE_HUNDRED, minute_ms),
+	NUMBER("cool_ms", cool_ms, tune, SYSCTL_ONE_HUNDRED, hour_ms),
+	NUMBER("hot_target_mb", hot_target_mb, tune, SYSCTL_ZERO, most_period),
+	NUMBER("load_period", load_period, change, SYSCTL_ONE, most_period),
+	NUMBER("store_period", store_period, change, SYSCTL_ONE, most_period),
+	NUMBER("ring_pages", ring_pages, change_power_of_2, SYSCTL_ONE, most_pages),
 	{
 		.procname = "source",
 		.mode = 0644,

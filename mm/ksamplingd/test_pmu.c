@@ -12,7 +12,8 @@
  * stores_per_s (event 1), pages and order of the set (to be written while nothing is
  * sampled), produced (samples so far), and truth: a line of pfn and probability (ppm)
  * for each page, by rank. told is how often the PMU, as a consumer, was told of a page that
- * has become hot. With throttle, perf is led to believe that there are too many
+ * has become hot, while consumer is 1. With strange, some samples have no address, or one
+ * where there is no memory. With throttle, perf is led to believe that there are too many
  * interrupts. breakpoint is the address that the source of that name watches;
  * that has nothing to do with this PMU.
  *
@@ -64,6 +65,7 @@ static struct test_set set;
 static DEFINE_MUTEX(set_lock);
 static int events;			/* that use the set, under set_lock */
 static bool throttle;
+static bool strange;
 static u64 told;
 static u64 rate[2] = { 1000000, 1000000 };
 static DEFINE_PER_CPU(u64, produced);
@@ -142,6 +144,8 @@ static void fill(struct perf_event *event, struct perf_sample_data *data)
 	u64 phys = random_phys();
 
 	perf_sample_data_init(data, (u64)phys_to_virt(phys), event->hw.sample_period);
+	if (READ_ONCE(strange) && phys & BIT(3))
+		phys = phys & BIT(4) ? 0 : BIT_ULL(51);
 	data->phys_addr = phys;
 	data->sample_flags |= PERF_SAMPLE_PHYS_ADDR;
 	this_cpu_inc(produced);
@@ -278,6 +282,7 @@ static void count_told(struct ks_consumer *c, unsigned long pfn, unsigned int or
 }
 
 static struct ks_consumer consumer = { .hot = count_told };
+static bool listens;
 
 /* ---------------------------------- Files ---------------------------------- */
 
@@ -333,6 +338,26 @@ static int set_order_of_set(void *data, u64 value)
 }
 DEFINE_DEBUGFS_ATTRIBUTE(order_fops, get_order_of_set, set_order_of_set, "%llu\n");
 
+static int get_consumer(void *data, u64 *value)
+{
+	*value = listens;
+	return 0;
+}
+
+static int set_consumer(void *data, u64 value)
+{
+	guard(mutex)(&set_lock);
+	if (value > 1)
+		return -EINVAL;
+	if (value && !listens)
+		ksamplingd_register(&consumer);
+	if (!value && listens)
+		ksamplingd_unregister(&consumer);
+	listens = value;
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(consumer_fops, get_consumer, set_consumer, "%llu\n");
+
 static int get_produced(void *data, u64 *value)
 {
 	u64 sum = 0;
@@ -367,7 +392,7 @@ static int __init test_pmu_init(void)
 
 	if (err)
 		return err;
-	ksamplingd_register(&consumer);
+	set_consumer(NULL, 1);
 	dir = debugfs_create_dir("ksamplingd_test", NULL);
 	debugfs_create_file("accesses_per_s", 0600, dir, &rate[0], &rate_fops);
 	debugfs_create_file("stores_per_s", 0600, dir, &rate[1], &rate_fops);
@@ -375,7 +400,9 @@ static int __init test_pmu_init(void)
 	debugfs_create_file("order", 0600, dir, NULL, &order_fops);
 	debugfs_create_file("produced", 0400, dir, NULL, &produced_fops);
 	debugfs_create_u64("told", 0400, dir, &told);
+	debugfs_create_file("consumer", 0600, dir, NULL, &consumer_fops);
 	debugfs_create_bool("throttle", 0600, dir, &throttle);
+	debugfs_create_bool("strange", 0600, dir, &strange);
 	debugfs_create_file("truth", 0400, dir, NULL, &truth_fops);
 	debugfs_create_u64("breakpoint", 0600, dir, &ks_test_breakpoint);
 	return 0;
