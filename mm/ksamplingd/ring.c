@@ -28,7 +28,9 @@
 #include "ring.h"
 #include "source.h"
 
-#define BATCH		8	/* records between two looks at the clock */
+/* records between two looks at the clock */
+#define MIN_BATCH	8
+#define MAX_BATCH	64
 
 static void count(u64 *counter, u64 more)
 {
@@ -127,20 +129,20 @@ int ks_ring_open(struct ks_ring *ring, const struct ks_source *source,
 }
 
 /* Return: is there more? */
-static bool take_batch(struct ks_ring *ring)
+static bool take_batch(struct ks_ring *ring, int batch)
 {
-	int taken = perf_kernel_ring_consume(ring->event, BATCH, take_record, ring->counts);
+	int taken = perf_kernel_ring_consume(ring->event, batch, take_record, ring->counts);
 
 	if (taken < 0)
 		count(&ring->counts->broken, 1);
-	return taken == BATCH;
+	return taken == batch;
 }
 
 /* All that is in there. It does not become more. */
 static void empty(struct ks_ring *ring)
 {
 	get_online_mems();
-	while (take_batch(ring))
+	while (take_batch(ring, MAX_BATCH))
 		cond_resched();
 	put_online_mems();
 	count_lost(ring);
@@ -221,14 +223,22 @@ u32 ks_ring_drain(struct ks_ring *ring, u64 until)
 	unsigned long used = perf_kernel_ring_used(ring->event);
 	u32 fill = fill_permille(ring, used, size);
 	unsigned long done = 0;		/* bytes, if they are samples */
+	s64 left_ns;
+	int batch;
 	bool more;
 
 	ring->draining = ks_ring_is_draining(ring->draining, used, size);
-	while (used && local_clock() < until) {
-		more = take_batch(ring);
+	while (used) {
+		left_ns = until - local_clock();
+		if (left_ns <= 0)
+			break;
+		/* About an eighth of it, at 1 us a record. */
+		batch = clamp(left_ns >> 13, MIN_BATCH, MAX_BATCH);
+		more = take_batch(ring, batch);
+
 		used = perf_kernel_ring_used(ring->event);
 		ring->draining = ks_ring_is_draining(ring->draining, used, size);
-		done += BATCH * KS_SAMPLE_BYTES;
+		done += batch * KS_SAMPLE_BYTES;
 		if (!more || (!ring->draining && done >= size / 2))
 			break;
 		cond_resched();
