@@ -16,7 +16,7 @@ part := scripts/test/part
 
 # What "make test" consists of. A part leaves its results in build/test/PART.tap
 # or build/test/PART/*.tap.
-PARTS ?= check kunit selftest debug default-off apply prefixes
+PARTS ?= check kunit selftest debug default-off apply
 
 help: ## show these commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -37,7 +37,8 @@ test: ## all tests (PARTS="check kunit" for some of them)
 check: ## checkpatch, sparse, W=1, kernel-doc, shellcheck on our files
 kunit: ## unit tests, in a kernel that is a program (UML)
 selftest: ## tests in the guest
-check kunit selftest:
+prefixes: ## each patch of the series builds and boots: before it is sent
+check kunit selftest prefixes:
 	@rm -rf build/test/$@ build/test/$@.tap
 	@$(MAKE) --no-print-directory test-$@ || true
 	@scripts/tally build/test/$@
@@ -103,5 +104,6 @@ test-apply: tree
 test-prefixes: kernel
 	@$(part) prefixes "each patch builds and boots" scripts/test/prefixes
 
-.PHONY: help run shell test check kunit selftest test-base bench tree kernel debug-kernel series \
-	apply clean setup test-check test-kunit test-selftest test-debug test-default-off test-apply test-prefixes
+.PHONY: help run shell test check kunit selftest prefixes test-base bench tree kernel debug-kernel \
+	series apply clean setup test-check test-kunit test-selftest test-debug test-default-off \
+	test-apply test-prefixes
