@@ -218,12 +218,14 @@ static int open_cpu(struct ks_thread *t, const struct ks_source *source, int cpu
 	return 0;
 }
 
-/* Those that are online, wanted, and not sampled yet. */
+/* Those that are online, wanted, and not sampled yet, if there is something to sample. */
 static void open_missing(struct ks_thread *t)
 {
 	struct cpumask *want = &ks_knobs.cpus;
 	int cpu, err;
 
+	if (!t->source)
+		return;
 	for_each_cpu_and(cpu, &ks_up, want) {
 		if (cpumask_test_cpu(cpu, &t->open))
 			continue;
@@ -364,8 +366,7 @@ static void reconfigure(struct ks_thread *t)
 		       ks_level_of(KS_LOADS, READ_ONCE(ks_knobs.load_period)));
 	set_affinity();
 	choose_source(t);
-	if (t->source)
-		open_missing(t);
+	open_missing(t);
 	show_periods(t);
 	begin_window(t, ktime_get_ns(), run_ns());
 }
@@ -385,8 +386,7 @@ static void follow_cpus(struct ks_thread *t)
 		choose_source(t);
 		show_periods(t);
 	}
-	if (t->source)
-		open_missing(t);
+	open_missing(t);
 	/* The use until now says nothing of what there is to sample now. */
 	if (idle)
 		begin_window(t, ktime_get_ns(), run_ns());
@@ -497,8 +497,7 @@ static void end_window(struct ks_thread *t, u64 now)
 
 	ks_pages_window(hot_target());
 	/* There may have been no memory for some rings. */
-	if (t->source)
-		open_missing(t);
+	open_missing(t);
 	count_rings(t);
 	/* What it took to change the period is part of the next one. */
 	begin_window(t, now, run);

@@ -100,22 +100,6 @@ u8 ks_level_of(enum ks_kind kind, u32 period)
 }
 
 /**
- * ks_quota_start - begin with a level
- * @q:	   what is to be initialised
- * @t:	   what the administrator wants
- * @level: below KS_NR_LEVELS
- */
-void ks_quota_start(struct ks_quota *q, const struct ks_tuning *t, u8 level)
-{
-	*q = (struct ks_quota) {
-		.level = level,
-		.sleep_us = t->sleep_us,
-		.steady = true,
-		.found_windows = MAX_WINDOWS,
-	};
-}
-
-/**
  * ks_quota_tune - the administrator wants something else
  * @q: state of the loop
  * @t: what is wanted now
@@ -129,6 +113,18 @@ void ks_quota_tune(struct ks_quota *q, const struct ks_tuning *t)
 	q->measured = false;
 	q->steady = true;
 	q->found_windows = MAX_WINDOWS;
+}
+
+/**
+ * ks_quota_start - begin with a level
+ * @q:	   what is to be initialised
+ * @t:	   what the administrator wants
+ * @level: below KS_NR_LEVELS
+ */
+void ks_quota_start(struct ks_quota *q, const struct ks_tuning *t, u8 level)
+{
+	*q = (struct ks_quota) { .level = level };
+	ks_quota_tune(q, t);
 }
 
 /* How far from the quota is near enough, ppm. */

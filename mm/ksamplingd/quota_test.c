@@ -364,7 +364,13 @@ static void R23_small_quota(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, tell(&q, &t, 4930));
 }
 
-/* Nowhere near the quota: far too much below a level, far too little from there on. */
+/* One window where the use is far too much below a level, far too little from there on. */
+static bool tell_cliff(struct ks_quota *q, const struct ks_tuning *t, int cliff)
+{
+	return tell(q, t, q->level < cliff ? 280000 : 30000);
+}
+
+/* Nowhere near the quota, with any period. */
 static void R23_cliff(struct kunit *test)
 {
 	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000 };
@@ -377,7 +383,7 @@ static void R23_cliff(struct kunit *test)
 		for (i = 0; i < 120; i++) {
 			if (i == 60)
 				changes = 0;
-			changes += tell(&q, &t, q.level < cliff ? 280000 : 30000);
+			changes += tell_cliff(&q, &t, cliff);
 		}
 		KUNIT_EXPECT_LE_MSG(test, changes, 20, "cliff at level %d", cliff);
 	}
@@ -392,10 +398,10 @@ static void R23_policy_step_after_a_search(struct kunit *test)
 
 	ks_quota_start(&q, &t, 17);
 	for (i = 0; i < 20; i++)
-		tell(&q, &t, q.level < 20 ? 280000 : 30000);
-	KUNIT_EXPECT_FALSE(test, tell(&q, &t, q.level < 20 ? 280000 : 30000));
+		tell_cliff(&q, &t, 20);
+	KUNIT_EXPECT_FALSE(test, tell_cliff(&q, &t, 20));
 	t.policy = KS_STEP;
-	KUNIT_EXPECT_TRUE(test, tell(&q, &t, q.level < 20 ? 280000 : 30000));
+	KUNIT_EXPECT_TRUE(test, tell_cliff(&q, &t, 20));
 }
 
 /* One round cannot break the quota, but can show by how much it is too small. */
@@ -503,7 +509,6 @@ static void R23_base_above_the_quota(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p.quota.sleep_us, 2 * KS_MAX_SLEEP_US);
 }
 
-/* More accesses than the longest period can do with. */
 /* Half of the time that the rounds took belonged to others. */
 static void R23_base_of_rounds_that_are_interrupted(struct kunit *test)
 {
@@ -522,6 +527,7 @@ static void R23_base_of_rounds_that_are_interrupted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, q.base_ppm, KS_WHOLE / 20);
 }
 
+/* More accesses than the longest period can do with. */
 static void R22_overload_is_lost_not_used(struct kunit *test)
 {
 	struct plant p = new_plant(30, KS_PROPORTIONAL);
