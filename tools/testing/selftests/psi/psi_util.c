@@ -156,11 +156,16 @@ bool booted_with(const char *word)
 	return false;
 }
 
-bool close_to(double value, double expected, double tolerance)
+int psi_slowness(void)
 {
 	const char *slow = getenv("PSI_SLOW");
 
-	return fabs(value - expected) <= tolerance * (slow ? atoi(slow) : 1);
+	return slow ? atoi(slow) : 1;
+}
+
+bool close_to(double value, double expected, double tolerance)
+{
+	return fabs(value - expected) <= tolerance * psi_slowness();
 }
 
 void psi_note(const char *format, ...)

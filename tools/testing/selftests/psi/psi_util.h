@@ -134,10 +134,10 @@ int open_kernel_log(void);
 /* The next record, as a line and what belongs to it. Return: false if there is none yet. */
 bool read_kernel_log(int log, char *record, size_t size);
 
-/*
- * Is @value within @tolerance of @expected? With PSI_SLOW=N in the environment,
- * N times as much is good: for a kernel that is slow because it checks itself.
- */
+/* PSI_SLOW of the environment, or 1: for a kernel that is slow because it checks itself. */
+int psi_slowness(void);
+
+/* Is @value within @tolerance of @expected? In a slow kernel that many times as much is good. */
 bool close_to(double value, double expected, double tolerance);
 
 /* ---- load ---- */
