@@ -29,7 +29,9 @@
  * ring cannot hold until then is lost, and counted. A ring that is fuller than 80 % when
  * it is looked at raises the period before the window ends, by as much as it is too full.
  * Nor does the period become shorter than what the rings can hold, however much of the
- * quota is left.
+ * quota is left. What the hardware delivers at once, with any period, does not count here.
+ * (The sleep is not shortened for a full ring. If it is longer than what is wanted, that
+ * is because looking more often would take more than half of the quota.)
  *
  * All kinds of events stand at the same level of their own table, so that none can
  * reach its end before the others.
@@ -335,6 +337,8 @@ bool ks_quota_window(struct ks_quota *q, const struct ks_tuning *t, const struct
  * @window_ns: its length
  * @fill_permille: as in struct ks_usage
  *
+ * If that is less than half of the ring, a longer period would not help.
+ *
  * Return: has ks_quota::level changed?
  */
 bool ks_quota_ring_full(struct ks_quota *q, const struct ks_tuning *t, u64 part_ns,
@@ -342,14 +346,18 @@ bool ks_quota_ring_full(struct ks_quota *q, const struct ks_tuning *t, u64 part_
 {
 	u64 period = ks_periods[KS_LOADS][q->level];
 	u64 wanted = div_u64(period * fill_permille, GOOD_FILL);
+	u8 level = ks_level_of(KS_LOADS, min(wanted, period * MAX_FACTOR));
 
-	if (!t->quota_permille || q->raises * window_ns > part_ns * RAISES)
+	if (!t->quota_permille || level <= q->level ||
+	    q->raises * window_ns > part_ns * RAISES)
 		return false;
 
+	/* From there, a search begins. */
 	q->raises++;
 	q->steady = false;
 	q->moved = 0;
-	return set_level(q, ks_level_of(KS_LOADS, min(wanted, period * MAX_FACTOR)));
+	q->steps = 0;
+	return set_level(q, level);
 }
 
 /**

@@ -51,7 +51,8 @@ struct ks_tuning {
  *	      if there is nothing to read
  * @rounds:   how many
  * @fill_permille: how full a ring was at most when it was looked at; with what did not
- *	      fit into it, so this may be more than 1000
+ *	      fit into it, so this may be more than 1000; without what the hardware
+ *	      delivers at once, whatever the period is
  */
 struct ks_usage {
 	u64 wall_ns;

@@ -331,6 +331,37 @@ static void R23_nearest_level(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, tell(&q, &t, 89000));
 }
 
+/* However many bursts raise the period, it comes back each time. */
+static void R23_bursts(struct kunit *test)
+{
+	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000 };
+	struct ks_quota q;
+	int i;
+
+	ks_quota_start(&q, &t, 10);
+	for (i = 0; i < 20; i++) {
+		KUNIT_EXPECT_TRUE(test, ks_quota_ring_full(&q, &t, 0, WINDOW_NS, 1000));
+		KUNIT_EXPECT_FALSE(test, tell(&q, &t, 50000));
+		KUNIT_EXPECT_TRUE(test, tell(&q, &t, 50000));
+		KUNIT_EXPECT_FALSE(test, tell(&q, &t, 100000));
+		KUNIT_EXPECT_EQ_MSG(test, q.level, 10, "burst %d", i);
+	}
+}
+
+/* What comes at once with any period is no reason for a longer one. */
+static void R23_full_whatever_the_period_is(struct kunit *test)
+{
+	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000 };
+	struct ks_quota q;
+
+	ks_quota_start(&q, &t, 10);
+	KUNIT_EXPECT_FALSE(test, ks_quota_ring_full(&q, &t, 0, WINDOW_NS, 0));
+	KUNIT_EXPECT_FALSE(test, ks_quota_ring_full(&q, &t, 0, WINDOW_NS, 400));
+	KUNIT_EXPECT_EQ(test, q.level, 10);
+	/* Nor is the window lost for that. */
+	KUNIT_EXPECT_TRUE(test, tell(&q, &t, 50000));
+}
+
 /* Neither is what the other predicts: the one that was nearer is taken, for good. */
 static void R23_between_two_levels(struct kunit *test)
 {
@@ -662,6 +693,8 @@ static struct kunit_case quota_cases[] = {
 	KUNIT_CASE(R23_average_follows_the_period),
 	KUNIT_CASE(R23_base_above_the_quota),
 	KUNIT_CASE(R23_base_of_rounds_that_are_interrupted),
+	KUNIT_CASE(R23_bursts),
+	KUNIT_CASE(R23_full_whatever_the_period_is),
 	KUNIT_CASE(R23_between_two_levels),
 	KUNIT_CASE(R23_cliff),
 	KUNIT_CASE(R23_dead_band),
