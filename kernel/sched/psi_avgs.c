@@ -13,7 +13,10 @@
  * added up, however short the time since the last one: times and weights are in
  * the units that nodes count in, and what a CPU has not got a weight for yet
  * stays with that CPU. Folding more often only follows the weights more closely
- * as they change. The periods of the averages do not depend on who folds.
+ * as they change. The periods of the averages do not depend on who folds. Those of all
+ * groups end together, and the thread folds them all soon after that: if a period ended
+ * at about the time of the fold, one fold would be too early for it, and the next one
+ * late by a whole period.
  *
  * What is not active costs nothing (the third part). A group knows the CPUs on
  * which something has happened; a fold visits those. The folding thread knows
@@ -382,10 +385,11 @@ static enum hrtimer_restart psi_fold_timer_fn(struct hrtimer *unused)
  */
 static ktime_t next_due(void)
 {
-	s64 late = ktime_sub(ktime_get(), READ_ONCE(psi_fold_due));
+	ktime_t due = READ_ONCE(psi_fold_due);
+	s64 late = ktime_sub(ktime_get(), due);
 	u64 periods = late < 0 ? 0 : div64_u64(late, PSI_PERIOD_NS) + 1;
 
-	return ktime_add_ns(READ_ONCE(psi_fold_due), periods * PSI_PERIOD_NS);
+	return ktime_add_ns(due, periods * PSI_PERIOD_NS);
 }
 
 /**
@@ -526,6 +530,20 @@ subsys_initcall(psi_fold_init);
 /* --------------------------- Life of a group --------------------------- */
 
 /**
+ * psi_first_due - when the first period of a new group ends
+ * @now: local_clock(), ns
+ * @due: end of a period of the system, ns, at most a period after @now
+ *
+ * Return: the end of a period of the system that is nearest to a period after @now.
+ */
+u64 psi_first_due(u64 now, u64 due)
+{
+	u64 latest = now + PSI_PERIOD_NS + PSI_PERIOD_NS / 2;
+
+	return due + div64_u64(latest - due, PSI_PERIOD_NS) * PSI_PERIOD_NS;
+}
+
+/**
  * psi_group_alloc - a group for a new cgroup
  * @parent: the group above, whose switch nobody turns meanwhile
  *
@@ -537,6 +555,7 @@ struct psi_group *psi_group_alloc(struct psi_group *parent)
 	struct psi_node __percpu *nodes;
 	struct psi_group *group;
 	struct psi_node *node;
+	u64 now;
 	int cpu;
 
 	group = kzalloc(sizeof(*group) + cpumask_size(), GFP_KERNEL);
@@ -547,7 +566,11 @@ struct psi_group *psi_group_alloc(struct psi_group *parent)
 		return NULL;
 	}
 
-	psi_group_init(group, nodes, (void *)(group + 1), local_clock());
+	now = local_clock();
+	psi_group_init(group, nodes, (void *)(group + 1), now);
+	spin_lock(&psi_system.lock);
+	group->due = psi_first_due(now, psi_system.due);
+	spin_unlock(&psi_system.lock);
 	for_each_possible_cpu(cpu) {
 		node = per_cpu_ptr(nodes, cpu);
 		psi_node_init(node, parent->target ?

@@ -106,6 +106,7 @@ u64 psi_sum_ns(const struct psi_sum *sum, enum psi_state stall);
 void psi_avg_sample(unsigned long avg[], u64 missed, u64 stalled, u64 span);
 void psi_stall_average(struct psi_stall *stall, u64 missed, u64 span);
 void psi_group_account(struct psi_group *group, u64 now, const u64 growth[]);
+u64 psi_first_due(u64 now, u64 due);
 
 /* groups */
 extern struct psi_group psi_system;

@@ -410,6 +410,41 @@ static void periods_do_not_drift(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, group->due, c->start + 1001 * PSI_PERIOD_NS);
 }
 
+/*
+ * R-5: the thread folds 1 to 21 ms after the end of each period of the system. Whenever a
+ * group was made, none of its periods is found to be missed, and none to be twice as long.
+ */
+static void no_group_is_between_two_folds(struct kunit *test)
+{
+	const struct late_case *c = test->param_value;
+	u64 growth[PSI_NR_STALLS] = { 0 }, made, now, before;
+	struct psi_group *group = new_group(test, c->start);
+	struct psi_stall *io = &group->stall[PSI_IO_SOME];
+	unsigned long avg;
+	int ms, n;
+
+	for (ms = 0; ms < 2000; ms += 3) {
+		made = c->start + ms * NSEC_PER_MSEC;
+		psi_group_init(group, NULL, NULL, made);
+		group->due = psi_first_due(made, c->start + PSI_PERIOD_NS);
+		KUNIT_EXPECT_GT(test, group->due, made + PSI_PERIOD_NS / 2);
+		KUNIT_EXPECT_LE(test, group->due, made + 3 * PSI_PERIOD_NS / 2);
+
+		before = made;
+		avg = 0;
+		for (n = 1; n < 50; n++) {
+			now = c->start + n * PSI_PERIOD_NS +
+			      (1 + n * 13 % 21) * NSEC_PER_MSEC;
+			growth[PSI_IO_SOME] = now - before;
+			psi_group_account(group, now, growth);
+			before = now;
+			KUNIT_ASSERT_GE_MSG(test, io->avg[0], avg, "made at %d ms", ms);
+			avg = io->avg[0];
+		}
+		KUNIT_ASSERT_EQ_MSG(test, io->averaged, io->total, "made at %d ms", ms);
+	}
+}
+
 /* whoever folds in between, averages and totals come out the same. */
 static void readers_take_nothing_away(struct kunit *test)
 {
@@ -457,6 +492,7 @@ static struct kunit_case psi_avgs_cases[] = {
 	KUNIT_CASE_PARAM(late_samples_are_carried_over, late_gen_params),
 	KUNIT_CASE_PARAM(idle_time_decays, late_gen_params),
 	KUNIT_CASE_PARAM(periods_do_not_drift, late_gen_params),
+	KUNIT_CASE_PARAM(no_group_is_between_two_folds, late_gen_params),
 	KUNIT_CASE_PARAM(readers_take_nothing_away, late_gen_params),
 	{ }
 };
