@@ -146,11 +146,14 @@ struct sim {
 
 	struct psi_node	node[MAX_GROUPS];
 	unsigned int	following;		/* nodes that follow, after each event */
+	/* events of a kind, for a node that followed or was followed */
+	unsigned int	met[NR_KINDS];
 
 	/* the model */
 	u64		naive[MAX_GROUPS][PSI_NR_STATES];	/* units */
 	u8		naive_states[MAX_GROUPS];
 	bool		naive_tell;		/* has something begun? */
+	bool		naive_irq;		/* is somebody to be told of irq time? */
 	u64		naive_since;				/* units */
 };
 
@@ -323,18 +326,39 @@ static void sim_rest(struct sim *sim, int g)
 	psi_node_set_tell(&sim->node[g], PSI_NONIDLE, true);
 }
 
-/* Remove a group, if there is nothing in it, and make another one. */
-static void sim_replace(struct sim *sim, int g, int parent)
+static bool is_empty(const struct sim *sim, int g)
 {
 	int i;
 
 	for (i = 0; i < sim->nr_tasks; i++)
 		if (sim->task[i].group == g)
-			return;
+			return false;
 	for (i = g + 1; i < sim->nr_groups; i++)
 		if (sim->parent[i] == g)
-			return;
+			return false;
+	return true;
+}
 
+/* One that may be removed; preferably one that is followed. Or 0. */
+static int pick_empty(const struct sim *sim, unsigned int from)
+{
+	int n, g, empty = 0;
+
+	for (n = 0; n < sim->nr_groups; n++) {
+		g = (from + n) % sim->nr_groups;
+		if (!g || !is_empty(sim, g))
+			continue;
+		empty = g;
+		if (psi_node_is_followed(&sim->node[g]))
+			break;
+	}
+	return empty;
+}
+
+/* Remove a group, and make another one in its place. */
+static void sim_replace(struct sim *sim, int g, int parent)
+{
+	sim->met[REPLACE] += psi_node_is_followed(&sim->node[g]);
 	psi_node_forget(&sim->node[g]);
 	memset(&sim->node[g], POISON_FREE, sizeof(sim->node[g]));
 
@@ -370,6 +394,30 @@ static int pick_runnable(struct sim *sim, unsigned int from)
 			return i;
 	}
 	return -1;
+}
+
+/* A group to which something happens. */
+static int pick_group(struct sim *sim, const struct event *e)
+{
+	int g = e->b % sim->nr_groups;
+
+	sim->met[e->kind] += sim->node[g].following || psi_node_is_followed(&sim->node[g]);
+	return g;
+}
+
+/* Interrupts take time from the task on the CPU. Return: has psi_node.c told of that? */
+static bool sim_irq(struct sim *sim, u32 units)
+{
+	int g = target(sim, sim->task[sim->curr].group);
+	bool told = psi_node_irq(node_of(sim, g), units);
+
+	for (; g >= 0; g = sim->parent[g]) {
+		if (sim->off[g])
+			continue;
+		sim->naive[g][PSI_IRQ_FULL] += units;
+		sim->naive_irq |= sim->tell[g] & BIT(PSI_IRQ_FULL);
+	}
+	return told;
 }
 
 /* Return: has psi_node.c told that something begins? */
@@ -416,24 +464,17 @@ static bool sim_event(struct sim *sim, const struct event *e)
 		t->here = !t->here;
 		break;
 	case IRQ:
-		if (sim->curr < 0)
-			return false;
-		i = target(sim, sim->task[sim->curr].group);
-		psi_node_irq(node_of(sim, i), e->b);
-		for (; i >= 0; i = sim->parent[i])
-			if (!sim->off[i])
-				sim->naive[i][PSI_IRQ_FULL] += e->b;
-		return false;
+		return sim->curr >= 0 && sim_irq(sim, e->b);
 	case TURN:
-		return sim_turn(sim, e->b % sim->nr_groups, now);
+		return sim_turn(sim, pick_group(sim, e), now);
 	case TRIGGER:
-		sim_trigger(sim, e->b % sim->nr_groups, e->a % PSI_IRQ_FULL);
+		sim_trigger(sim, pick_group(sim, e), e->a % PSI_NR_STALLS);
 		return false;
 	case REST:
-		sim_rest(sim, e->b % sim->nr_groups);
+		sim_rest(sim, pick_group(sim, e));
 		return false;
 	case REPLACE:
-		i = e->b % sim->nr_groups;
+		i = pick_empty(sim, e->b);
 		if (i)
 			sim_replace(sim, i, e->a % i);
 		return false;
@@ -487,7 +528,13 @@ static int replay(struct sim *sim, const struct event *events, int nr,
 	for (i = 0; i < nr; i++) {
 		if (events[i].skip)
 			continue;
+		sim->naive_irq = false;
 		told = sim_event(sim, &events[i]);
+		if (events[i].kind == IRQ) {
+			if (told != sim->naive_irq)
+				return i + 1;
+			told = false;
+		}
 		memcpy(before, sim->naive_states, sizeof(before));
 		naive_update(sim);
 		if (!sim_agrees(sim))
@@ -599,9 +646,9 @@ static void random_histories(struct kunit *test)
 	struct event *events;
 	struct rnd_state rnd;
 	struct sim *sim;
-	unsigned int following = 0;
+	unsigned int following = 0, met[NR_KINDS] = { };
 	u64 seed, first;
-	int n, failed;
+	int n, failed, kind;
 
 	sim = kunit_kzalloc(test, sizeof(*sim), GFP_KERNEL);
 	events = kunit_kcalloc(test, EPISODE, sizeof(*events), GFP_KERNEL);
@@ -618,6 +665,8 @@ static void random_histories(struct kunit *test)
 		failed = replay(sim, events, EPISODE, seed, c->start);
 		if (!failed) {
 			following += sim->following;
+			for (kind = 0; kind < NR_KINDS; kind++)
+				met[kind] += sim->met[kind];
 			continue;
 		}
 
@@ -629,6 +678,10 @@ static void random_histories(struct kunit *test)
 
 	kunit_info(test, "%u nodes were following\n", following);
 	KUNIT_EXPECT_GT(test, following, EPISODE);
+	for (kind = TURN; kind < NR_KINDS; kind++) {
+		kunit_info(test, "%s: %u times there\n", kind_name[kind], met[kind]);
+		KUNIT_EXPECT_GT(test, met[kind], 0);
+	}
 }
 
 /* ----------------------------- Time ----------------------------- */
@@ -1076,7 +1129,7 @@ static void very_deep_trees_count_right(struct kunit *test)
 
 static void changes_touch_one_cache_line(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, offsetof(struct psi_node, child), 64);
+	KUNIT_EXPECT_LE(test, offsetofend(struct psi_node, source), 64);
 	KUNIT_EXPECT_LE(test, sizeof(struct psi_node), 128);
 }
 
