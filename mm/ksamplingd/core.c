@@ -44,6 +44,7 @@
 #include <trace/events/ksamplingd.h>
 
 #include "internal.h"
+#include "record.h"
 
 #define IDLE_MS		1000	/* the sleep when there is nothing to sample */
 
@@ -56,7 +57,7 @@ struct ks_knobs ks_knobs = {
 	.window_ms = 1000,
 	.load_period = 1999,
 	.store_period = 20011,
-	.ring_pages = 16,
+	.ring_pages = 32,
 	.cool_ms = 10000,
 	.nodes = NODE_MASK_NONE,
 };
@@ -433,11 +434,20 @@ static u32 drain_cpu(struct ks_thread *t, int cpu, u64 until)
 	return fill;
 }
 
+/* How full it was of what depends on the period. */
+static u32 without_batch(const struct ks_thread *t, u32 fill)
+{
+	u32 batch = t->source->batch * KS_SAMPLE_BYTES * 1000 /
+		    (READ_ONCE(ks_knobs.ring_pages) * PAGE_SIZE);
+
+	return fill - min(fill, batch);
+}
+
 static void one_round(struct ks_thread *t)
 {
 	u64 from = local_clock();
 	u64 until = from + ks_quota_budget_ns(&t->quota, &t->tuning);
-	u32 fill = 0;
+	u32 fill = 0, steady;
 	int cpu;
 
 	/* Where the last round had no time left, this one begins. */
@@ -451,10 +461,11 @@ static void one_round(struct ks_thread *t)
 
 	t->usage.rounds++;
 	WRITE_ONCE(ks_status.rounds, ks_status.rounds + 1);
-	t->usage.fill_permille = max(t->usage.fill_permille, fill);
+	steady = without_batch(t, fill);
+	t->usage.fill_permille = max(t->usage.fill_permille, steady);
 	if (fill > KS_FULL && ks_quota_ring_full(&t->quota, &t->tuning,
 						 ktime_get_ns() - t->window_ns,
-						 knob_ns(&ks_knobs.window_ms), fill))
+						 knob_ns(&ks_knobs.window_ms), steady))
 		set_periods(t);
 	t->usage.round_ns += since(from);
 }
@@ -533,7 +544,7 @@ static void report(const struct ks_thread *t)
 
 	pr_info("has run for %llu ms of %llu ms, %llu permille of a CPU\n",
 		div_u64(run, NSEC_PER_MSEC), div_u64(wall, NSEC_PER_MSEC),
-		div64_u64(run * 1000, wall ?: 1));
+		div64_u64(run, div_u64(wall, 1000) ?: 1));
 }
 
 static int ksamplingd(void *data)

@@ -198,6 +198,20 @@ bool ks_ring_is_draining(bool draining, unsigned long used, unsigned long size)
 	return draining ? used >= size / 5 : used > size / 5 * 4;
 }
 
+/**
+ * ks_ring_goes_on - is another batch to be taken in this round?
+ * @draining: is the ring to be emptied?
+ * @more:     was there more than the last batch?
+ * @done:     bytes that were taken
+ * @size:     bytes that fit
+ *
+ * Return: false if there is nothing left, or half of the ring is done and was not too much.
+ */
+bool ks_ring_goes_on(bool draining, bool more, unsigned long done, unsigned long size)
+{
+	return more && (draining || done < size / 2);
+}
+
 /* How full it is; what did not fit counts as well. */
 static u32 fill_permille(const struct ks_ring *ring, unsigned long used, unsigned long size)
 {
@@ -239,7 +253,7 @@ u32 ks_ring_drain(struct ks_ring *ring, u64 until)
 		used = perf_kernel_ring_used(ring->event);
 		ring->draining = ks_ring_is_draining(ring->draining, used, size);
 		done += batch * KS_SAMPLE_BYTES;
-		if (!more || (!ring->draining && done >= size / 2))
+		if (!ks_ring_goes_on(ring->draining, more, done, size))
 			break;
 		cond_resched();
 	}

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit test of ring.c: which rings are to be emptied.
+ * KUnit test of ring.c: which rings are to be emptied, and how much a round takes.
  */
 #include <kunit/test.h>
+#include <linux/minmax.h>
 
 #include "ring.h"
 
@@ -34,9 +35,45 @@ static void R22_of_any_size(struct kunit *test)
 	}
 }
 
+/* A ring as a round sees it, nothing is added meanwhile. Return: what was taken. */
+static unsigned long drain(bool *draining, unsigned long used, unsigned long size,
+			   unsigned long batch)
+{
+	unsigned long done = 0, part;
+	bool more;
+
+	*draining = ks_ring_is_draining(*draining, used, size);
+	do {
+		part = min(batch, used);
+		more = used > batch;
+		done += part;
+		used -= part;
+		*draining = ks_ring_is_draining(*draining, used, size);
+	} while (ks_ring_goes_on(*draining, more, done, size));
+	return done;
+}
+
+static void R22_bounded_batch(struct kunit *test)
+{
+	bool calm = false, busy = false;
+
+	KUNIT_EXPECT_EQ(test, drain(&calm, 400, 1000, 10), 400);
+	KUNIT_EXPECT_EQ(test, drain(&calm, 800, 1000, 10), 500);
+	/* Too full: until it is below a fifth. */
+	KUNIT_EXPECT_EQ(test, drain(&busy, 810, 1000, 10), 620);
+	KUNIT_EXPECT_EQ(test, drain(&busy, 1000, 1000, 10), 810);
+	/* If that took several rounds, the next one goes on. */
+	busy = true;
+	KUNIT_EXPECT_EQ(test, drain(&busy, 750, 1000, 10), 560);
+	KUNIT_EXPECT_FALSE(test, busy);
+	/* What the busy one does is its own. */
+	KUNIT_EXPECT_EQ(test, drain(&calm, 750, 1000, 10), 500);
+}
+
 static struct kunit_case ring_cases[] = {
 	KUNIT_CASE(R22_hysteresis),
 	KUNIT_CASE(R22_of_any_size),
+	KUNIT_CASE(R22_bounded_batch),
 	{}
 };
 

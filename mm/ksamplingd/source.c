@@ -82,6 +82,7 @@ const struct ks_source ks_sources[] = {
 				.skid = 2,
 			},
 		},
+		.batch = 1024,		/* of 64 bytes, from Ice Lake on; fewer before */
 		.is_here = is_intel,
 	}, {
 		.name = "ibs",
@@ -96,6 +97,7 @@ const struct ks_source ks_sources[] = {
 			},
 		},
 		.period_step = 16,
+		.least_period = 144,
 	}, {
 		.name = "faults",
 		.nr = 2,
@@ -124,6 +126,22 @@ const struct ks_source ks_sources[] = {
 			  .config = 1 },
 		},
 	}, {
+		.name = "test-batches",
+		.nr = 1,
+		.events = {
+			{ .name = "test-loads", .kind = KS_LOADS, .pmu = "ks_test",
+			  .config = 2 },
+		},
+		.batch = 1024,
+	}, {
+		.name = "test-half",	/* Of two events, it has one. */
+		.nr = 2,
+		.events = {
+			{ .name = "test-loads", .kind = KS_LOADS, .pmu = "ks_test" },
+			{ .name = "test-none", .kind = KS_STORES, .pmu = "ks_test",
+			  .config = 3 },
+		},
+	}, {
 		.name = "breakpoint",
 		.nr = 1,
 		.events = {
@@ -150,8 +168,8 @@ u32 ks_source_period(const struct ks_source *source, u32 period)
 	if (source->divide)
 		return max(period / source->divide, 1);
 	if (source->period_step)
-		return max(rounddown(period, source->period_step), source->period_step);
-	return period;
+		period = rounddown(period, source->period_step);
+	return max(period, source->least_period);
 }
 
 /**

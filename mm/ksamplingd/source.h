@@ -45,6 +45,9 @@ struct ks_event {
  * @nr:		    how many of @events
  * @events:	    the events
  * @period_step:    periods are multiples of this, if it is not 0
+ * @least_period:   none is shorter
+ * @batch:	    so many records at most may come at once, with any period, because the
+ *		    hardware has a buffer of its own; 0 if they come one by one
  * @divide:	    periods are shorter by this, if it is not 0, because what is sampled
  *		    is rare
  * @is_here:	    does this machine have it? NULL: if its events can be made
@@ -54,6 +57,8 @@ struct ks_source {
 	int nr;
 	struct ks_event events[KS_MAX_EVENTS];
 	u32 period_step;
+	u32 least_period;
+	u32 batch;
 	u32 divide;
 	bool (*is_here)(void);
 };

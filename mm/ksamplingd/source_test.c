@@ -17,6 +17,8 @@ static void R24_periods_that_a_source_can_have(struct kunit *test)
 	for (s = ks_sources + KS_AUTO + 1; s < ks_sources + ks_nr_sources; s++) {
 		if (!strcmp(s->name, "ibs")) {
 			KUNIT_EXPECT_EQ(test, s->period_step, 16);
+			/* The hardware is not made for shorter ones. */
+			KUNIT_EXPECT_EQ(test, ks_source_period(s, 1), 0x90);
 			steps++;
 		}
 		for (kind = 0; kind < KS_NR_KINDS; kind++) {

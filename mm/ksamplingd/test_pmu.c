@@ -6,7 +6,7 @@
  * probability in proportion to 1/n (Zipf); the nodes take turns. As with PEBS, samples
  * come in batches: all but the last are written to the ring, the last one goes the way of
  * an interrupt. How many samples were made is counted, so that what becomes of them can be
- * added up.
+ * added up. Event 2 is event 0 with a buffer: it makes no sample before there are 1000.
  *
  * /sys/kernel/debug/ksamplingd_test/ has accesses_per_s (for each CPU; event 0),
  * stores_per_s (event 1), pages and order of the set (to be written while nothing is
@@ -40,7 +40,7 @@
 #include "source.h"
 
 #define BATCH		32		/* samples between two interrupts */
-#define MAX_BATCH	1000		/* in one, if there are too many */
+#define MAX_BATCH	1000		/* in one, if there are too many, or a buffer */
 #define MIN_TICK_NS	(100 * NSEC_PER_USEC)
 #define MAX_TICK_NS	(10 * NSEC_PER_MSEC)
 #define MAX_PAGES	BIT(16)
@@ -166,10 +166,20 @@ static bool make_samples(struct perf_event *event, u64 nr, struct pt_regs *regs)
 	return perf_event_overflow(event, &data, regs);
 }
 
+static bool has_buffer(const struct perf_event *event)
+{
+	return event->attr.config == 2;
+}
+
+static u64 rate_of(const struct perf_event *event)
+{
+	return READ_ONCE(rate[event->attr.config == 1]);
+}
+
 /* Never twice the same, or it could go in step with those who sleep. */
 static u64 tick_ns(const struct perf_event *event)
 {
-	u64 accesses = READ_ONCE(rate[event->attr.config]);
+	u64 accesses = rate_of(event);
 	u64 ns = MAX_TICK_NS;
 
 	if (accesses)
@@ -184,12 +194,15 @@ static u64 due_samples(struct perf_event *event, u64 now)
 {
 	struct hw_perf_event *hw = &event->hw;
 	u64 accesses = local64_read(&hw->period_left) +
-		       mul_u64_u64_div_u64(READ_ONCE(rate[event->attr.config]),
-					   now - local64_read(&hw->prev_count), NSEC_PER_SEC);
+		       mul_u64_u64_div_u64(rate_of(event), now - local64_read(&hw->prev_count),
+					   NSEC_PER_SEC);
 	u64 nr = min_t(u64, div64_u64(accesses, hw->sample_period), MAX_BATCH);
 
+	if (has_buffer(event) && nr < MAX_BATCH)
+		nr = 0;
 	local64_set(&hw->prev_count, now);
-	local64_set(&hw->period_left, accesses % hw->sample_period);
+	local64_set(&hw->period_left, nr || !has_buffer(event) ?
+		    accesses % hw->sample_period : accesses);
 	local64_add(nr * hw->sample_period, &event->count);
 	return nr;
 }
@@ -250,7 +263,7 @@ static int test_init_event(struct perf_event *event)
 {
 	if (event->attr.type != event->pmu->type)
 		return -ENOENT;
-	if (event->attr.config > 1 || event->cpu < 0 || !is_sampling_event(event) ||
+	if (event->attr.config > 2 || event->cpu < 0 || !is_sampling_event(event) ||
 	    event->attr.freq)
 		return -EINVAL;
 

@@ -143,6 +143,41 @@ static enum psi_result holds_300(void)
 	return holds(300);
 }
 
+/*
+ * As from PEBS, which has a buffer of its own. A ring is as full as that whatever the
+ * period is, and with a long period some windows have no sample.
+ */
+static enum psi_result batches(void)
+{
+	static const unsigned int rings[] = { 32, 16 };
+	static const unsigned int percent[] = { 1000, 10, 100 };
+	unsigned long long middle, lost;
+	size_t ring, i;
+	int windows;
+
+	use_test_pmu(PAGES, 1000000);
+	EXPECT(!set_knob("source", "test-batches"), "source");
+	for (ring = 0; ring < ARRAY_SIZE(rings); ring++) {
+		EXPECT(!set_knob("ring_pages", "%u", rings[ring]), "ring_pages");
+		switch_on();
+		middle = middle_load(30);
+		for (i = 0; i < ARRAY_SIZE(percent); i++) {
+			load(middle * percent[i] / 100);
+			windows = settle(30, 30);
+			psi_note("rings of %u pages, %u %% of the load: %d windows",
+				 rings[ring], percent[i], windows);
+			EXPECT(windows <= SETTLE, "rings of %u pages, %u %%: %d windows",
+			       rings[ring], percent[i], windows);
+		}
+		lost = get_status("lost");
+		wait_windows(3);
+		EXPECT(get_status("lost") == lost, "%llu are lost in 3 windows",
+		       get_status("lost") - lost);
+		switch_off();
+	}
+	return PSI_PASS;
+}
+
 /* While it runs, between quotas that are met; not what was found for the one before. */
 static enum psi_result another_quota(void)
 {
@@ -266,6 +301,7 @@ static const struct psi_case cases[] = {
 	{ "R-23 holds a quota of 100 permille", holds_100, 0, 1 },
 	{ "R-23 holds a quota of 300 permille", holds_300, 0, 1 },
 	{ "R-23 another quota while it runs", another_quota, 0, 1 },
+	{ "R-23 samples that come in batches", batches, 0, 1 },
 	{ "R-22 events take turns under overload", turns, 0, 1 },
 	{ "R-23 quota 0 is a fixed period", quota_0 },
 	{ "R-23 a quota below the floor", below_the_floor },

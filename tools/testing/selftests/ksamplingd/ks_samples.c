@@ -311,6 +311,26 @@ static enum psi_result start_and_stop(void)
 	return PSI_PASS;
 }
 
+/* Of a source that has one of its two events, nothing is left. */
+static enum psi_result half_a_source(void)
+{
+	char line[256] = "";
+	int log = open_new_log();
+
+	use_test_pmu(PAGES, 1000000);
+	EXPECT(!set_knob("source", "test-half"), "source");
+	switch_on();
+	wait_windows(2);
+	EXPECT(get_status("rings") == 0, "%llu rings", get_status("rings"));
+	EXPECT(count_in_log(log, "cannot sample by test-half", line, sizeof(line)) == 1,
+	       "the log has: %s", line);
+	EXPECT(!set_test_pmu("pages", PAGES), "an event is left");
+	EXPECT(!set_knob("source", "test"), "source");
+	wait_windows(2);
+	EXPECT(get_status("samples") > 0, "no samples");
+	return PSI_PASS;
+}
+
 /* Two that write to it at the same time. */
 static void toggle(void *unused)
 {
@@ -366,6 +386,7 @@ static const struct psi_case cases[] = {
 	{ "R-21 only the chosen CPUs are sampled", chosen_cpus, .min_cpus = 2 },
 	{ "R-21 it runs on the CPUs of its nodes", nodes, .min_cpus = 4 },
 	{ "R-21 CPUs come and go", cpus_come_and_go, .min_cpus = 2 },
+	{ "R-20 a source that has one of its two events", half_a_source },
 	{ "R-20 start and stop a thousand times", start_and_stop },
 	{ "R-20 many start and stop at once", many_at_once },
 	{ "R-25 a report at the end", reports_at_the_end },

@@ -16,7 +16,7 @@ static const struct {
 } knobs[] = {
 	{ "quota_permille", "30" }, { "policy", "1" }, { "sleep_us", "2000" },
 	{ "window_ms", "1000" }, { "cool_ms", "10000" }, { "hot_target_mb", "0" },
-	{ "load_period", "1999" }, { "store_period", "20011" }, { "ring_pages", "16" },
+	{ "load_period", "1999" }, { "store_period", "20011" }, { "ring_pages", "32" },
 	{ "source", "auto" },
 };
 
