@@ -563,16 +563,21 @@ static void sleep_in_a_loop(void *arg)
 	}
 }
 
-/* CPU time of all kernel threads: those that were started by number 2. */
-static __u64 kthread_ns(void)
+/* CPU time of all kernel threads: those that were started by number 2; or of psi_*. */
+struct kthread_ns {
+	__u64 all, psi;
+};
+
+static struct kthread_ns kthread_ns(void)
 {
-	static int pids[32768];
+	static struct { int pid; bool psi; } threads[32768];
 	struct timespec ts;
 	int i, n = 0, parent;
 	char path[64], text[512];
 	struct dirent *entry;
+	struct kthread_ns sum = { 0 };
 	clockid_t clock;
-	__u64 sum = 0;
+	__u64 ns;
 	DIR *dir;
 
 	dir = opendir("/proc");
@@ -583,26 +588,37 @@ static __u64 kthread_ns(void)
 		sprintf(path, "/proc/%.16s/stat", entry->d_name);
 		if (read_text(path, text, sizeof(text)) > 0 &&
 		    sscanf(strrchr(text, ')'), ") %*c %d", &parent) == 1 &&
-		    parent == 2)
-			pids[n++] = atoi(entry->d_name);
+		    parent == 2) {
+			threads[n].psi = strstr(text, "(psi_");
+			threads[n++].pid = atoi(entry->d_name);
+		}
 	}
 	closedir(dir);
 
-	for (i = 0; i < n; i++)
-		if (!clock_getcpuclockid(pids[i], &clock) &&
-		    !clock_gettime(clock, &ts))
-			sum += ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
+	for (i = 0; i < n; i++) {
+		if (clock_getcpuclockid(threads[i].pid, &clock) ||
+		    clock_gettime(clock, &ts))
+			continue;
+		ns = ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
+		sum.all += ns;
+		if (threads[i].psi)
+			sum.psi += ns;
+	}
 	return sum;
 }
 
 static void bench_aggregate(void)
 {
-	static const char * const names[NR_MODES] = { "all", "tenth", "none" };
+	static const char * const names[NR_MODES][2] = {
+		{ "all", "all/psi" }, { "tenth", "tenth/psi" }, { "none", "none/psi" }
+	};
 	static const int groups[] = { 1, 100, 400, 2000 };
 	char path[GROUP_PATH];
 	int cpus = online_cpus();
+	struct kthread_ns ran, before;
 	int i, made = 0;
-	__u64 from, ran;
+	double seconds;
+	__u64 from;
 	size_t g;
 
 	mode = shared_alloc(sizeof(*mode));
@@ -621,12 +637,15 @@ static void bench_aggregate(void)
 			futex(FUTEX_WAKE, made);
 			/* What rests may take some time to be found at rest. */
 			sleep_ms(i == ALL ? 3000 : 8000);
-			ran = kthread_ns();
+			before = kthread_ns();
 			from = now_ns();
 			sleep_ms(10000);
-			ran = kthread_ns() - ran;
-			report("aggregate", names[i], made, ran * 1e9 /
-			       (now_ns() - from), "ns/s");
+			ran = kthread_ns();
+			seconds = (now_ns() - from) / 1e9;
+			report("aggregate", names[i][0], made,
+			       (ran.all - before.all) / seconds, "ns/s");
+			report("aggregate", names[i][1], made,
+			       (ran.psi - before.psi) / seconds, "ns/s");
 		}
 	}
 }
