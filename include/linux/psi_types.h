@@ -5,7 +5,6 @@
 #ifndef _LINUX_PSI_TYPES_H
 #define _LINUX_PSI_TYPES_H
 
-#include <linux/seqlock_types.h>
 #include <linux/types.h>
 
 struct psi_group;
@@ -26,36 +25,39 @@ enum psi_resource {
  * @group:	where the task belongs
  * @node:	where the task is counted on @cpu, or NULL: nowhere
  * @cpu:	the CPU that @node is of, or -1: @node is not known
- * @state:	what the scheduler and mm have told: PSI_TASK_* of psi_node.h
- * @counted:	what @node has been told: PSI_* bits of psi_node.h
+ * @flags:	what the scheduler and mm have told: PSI_TASK_* of psi_node.h
+ * @contrib:	what @node has counted of it: PSI_* bits of psi_node.h
+ * @link:	of all tasks that @cpu counts, with CONFIG_PSI_DEBUG
  *
- * @counted lags behind @state while a task is on its way off the CPU, and is
- * 0 while a task is between two CPUs.
+ * @contrib lags behind @flags while a task is on its way off the CPU, and is 0
+ * while a task is between two CPUs.
  *
  * Locking: written under the lock of the runqueue that the task belongs to. Of a
- * task that is neither queued nor running, @counted may be read under p->pi_lock
+ * task that is neither queued nor running, @contrib may be read under p->pi_lock
  * alone, because nobody else may move or wake it then.
  */
 struct psi_task {
 	struct psi_group *group;
 	struct psi_node	*node;
 	int		cpu;
-	u8		state;
-	u8		counted;
+	u8		flags;
+	u8		contrib;
+#ifdef CONFIG_PSI_DEBUG
+	struct hlist_node link;
+#endif
 };
 
 /**
- * struct psi_rq - what PSI keeps with each runqueue
- * @seq:	odd while nodes of the CPU are being written
- * @lender:	whose CPU an observer has, or NULL
- * @irq_ns:	interrupt time that has been counted, ns
+ * struct psi_rq - what PSI keeps with each runqueue, beside rq->psi_seq
+ * @irq_ns:	interrupt time that has been counted, ns; beside rq->prev_irq_time,
+ *		with which each switch compares it
+ * @preempted:	whose CPU a thread of PSI has at the moment, or NULL
  *
- * Locking: written under the runqueue's lock.
+ * Locking: the runqueue's lock.
  */
 struct psi_rq {
-	seqcount_t		seq;
-	struct task_struct	*lender;
 	u64			irq_ns;
+	struct task_struct	*preempted;
 };
 
 #endif /* _LINUX_PSI_TYPES_H */

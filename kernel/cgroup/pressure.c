@@ -5,21 +5,22 @@
  *
  * A cgroup of the default hierarchy has a psi_group, the root that of the system.
  * Tasks and groups are contributors of the group that they are in. One that is
- * switched off (cgroup.pressure) has none: its tasks are counted where it would
- * hand them up to, and so are its children, so that it costs nothing. Each task
+ * switched off (cgroup.pressure) has none: its tasks are counted in the next one
+ * above that is on, and so are its children, so that it costs nothing. Each task
  * and each child is moved from there to here in a step of its own under its rq
- * lock. Meanwhile the group shows some of them; its files are hidden then.
+ * lock, with a point to yield after each (R-8). Meanwhile the group shows some of
+ * them; its files are hidden then.
  *
- * What holds at all times, with target() for the group itself if it is on, else
- * the target of the parent:
+ * psi_group::acct_group is the group itself if it is on, else that of the parent.
+ * What holds at all times:
  *
- *	nodes of a group	contribute to target(parent)
- *	tasks of a group	count in target(group) once they have been visited,
- *				awake or not. A task that exits may be missed. It
+ *	nodes of a group	contribute to acct_group of the parent
+ *	tasks of a group	count in acct_group of the group once they have been
+ *				visited, awake or not. A task that exits may be missed. It
  *				stays where it is, and that is above the group, or
  *				the group itself: right for all that are on.
  *
- * Locking: psi_group::target and the parents of nodes change under cgroup_mutex.
+ * Locking: psi_group::acct_group and the parents of nodes change under cgroup_mutex.
  * File operations need it only for the switch: kernfs keeps the cgroup, and the
  * listener of the open file, for as long as the operation takes.
  *
@@ -39,6 +40,8 @@
 #include <linux/string.h>
 
 #include "../sched/psi_avgs.h"
+#include "../sched/psi_cpu.h"
+#include "../sched/psi_debug.h"
 #include "../sched/psi_hooks.h"
 #include "../sched/psi_trigger.h"
 #include "cgroup-internal.h"
@@ -106,11 +109,11 @@ void cgroup_pressure_attach(struct task_struct *task, struct cgroup *cgrp)
 
 /* ------------------------------ The switch ------------------------------ */
 
-static struct psi_group *target_of_parent(struct cgroup *cgrp)
+static struct psi_group *acct_of_parent(struct cgroup *cgrp)
 {
 	struct cgroup *parent = cgroup_parent(cgrp);
 
-	return parent ? parent->psi->target : NULL;
+	return parent ? parent->psi->acct_group : NULL;
 }
 
 static void recount_tasks(struct cgroup *cgrp)
@@ -119,8 +122,10 @@ static void recount_tasks(struct cgroup *cgrp)
 	struct task_struct *task;
 
 	css_task_iter_start(&cgrp->self, 0, &it);
-	while ((task = css_task_iter_next(&it)))
+	while ((task = css_task_iter_next(&it))) {
 		psi_recount_task(task);
+		cond_resched();
+	}
 	css_task_iter_end(&it);
 }
 
@@ -130,7 +135,8 @@ static void pressure_switch(struct cgroup *cgrp, bool on)
 	struct cgroup_subsys_state *css;
 	struct cgroup *pos;
 
-	WRITE_ONCE(cgrp->psi->target, on ? cgrp->psi : target_of_parent(cgrp));
+	psi_debug_switch_begin();
+	WRITE_ONCE(cgrp->psi->acct_group, on ? cgrp->psi : acct_of_parent(cgrp));
 	recount_tasks(cgrp);
 
 	css_for_each_descendant_pre(css, &cgrp->self) {
@@ -138,14 +144,15 @@ static void pressure_switch(struct cgroup *cgrp, bool on)
 		if (pos == cgrp)
 			continue;
 
-		psi_set_parent(pos->psi, target_of_parent(pos));
+		psi_set_parent(pos->psi, acct_of_parent(pos));
 		if (psi_group_is_on(pos->psi)) {
 			css = css_rightmost_descendant(css);
 			continue;
 		}
-		WRITE_ONCE(pos->psi->target, target_of_parent(pos));
+		WRITE_ONCE(pos->psi->acct_group, acct_of_parent(pos));
 		recount_tasks(pos);
 	}
+	psi_debug_switch_end();
 }
 
 static void show_files(struct cgroup *cgrp, bool show)

@@ -3,9 +3,9 @@
  * Pressure stall information: what the scheduler and mm call.
  *
  * The scheduler tells of each event, and it is written down in the task's
- * psi_task::state; nothing is inferred later from what a runqueue looks like.
- * psi_task::counted is what the task's node has been told so far, and
- * count_task() brings the node up to date. The two differ in these cases:
+ * psi_task::flags; nothing is inferred later from what a runqueue looks like.
+ * psi_task::contrib is what the task's node has counted so far, and
+ * account_task() brings the node up to date. The two differ in these cases:
  *
  *   a task that blocks	is told of in __schedule(), before the scheduler looks
  *			for another one; it is counted at the switch, together
@@ -21,7 +21,7 @@
  *			ENQUEUE_DELAYED; its late dequeue changes nothing here.
  *
  *   migration		dequeue takes the task off the old CPU's node and leaves
- *			the state alone; enqueue counts it on the new CPU,
+ *			the flags alone; enqueue counts it on the new CPU,
  *			runnable or not.
  *
  *   wakeup elsewhere	a task in iowait or in a memory stall is counted where
@@ -38,20 +38,30 @@
  *			deadline task loses its CPU to hotplug it is moved
  *			without being queued; deadline.c tells of it.
  *
- * An observer, a thread of PSI itself, counts for nothing, and neither does it make
- * anybody wait: a task that it takes the CPU from lends it, and is on the CPU as
- * far as accounting goes until some other task runs or it is moved away. Otherwise
- * each look at the pressure would make some.
+ * A thread of PSI itself counts for nothing, and neither does it make anybody
+ * wait: a task that it preempts is on the CPU as far as accounting goes until some
+ * other task runs, or it is moved away. Otherwise each look at the pressure would
+ * make some.
  *
- * The time is the runqueue's clock, which the scheduler has just brought up to
- * date when it calls (see psi_needs_clock()); only what others tell needs to
- * look at a clock.
+ * The time is the runqueue's clock, and no other, so that what is written down
+ * about a CPU is in the order in which it is written (R-7). The scheduler has just
+ * brought it up to date when it calls (see psi_needs_clock()); who else writes
+ * does so himself, see update_now(). Readers go by cpu_clock(), which may be a
+ * little ahead of it.
  *
- * The nodes of one CPU are written under its rq lock. Readers do not take it:
- * psi_rq::seq tells them when to try again, and RCU keeps the nodes that they
- * look at (psi_cpu_times()).
+ * Who calls whom: the scheduler calls the hooks here; these call psi_node.c, and
+ * where something begins that somebody waits for, down to psi_avgs.c
+ * (psi_group_activate()) and psi_trigger.c (psi_trigger_notify()), both of which
+ * only leave a note for their threads. Those threads, readers and cgroups need to
+ * know about nodes of a CPU, and get that from here by what psi_cpu.h declares.
  *
- * This is the only file of PSI that knows struct rq.
+ * Locking: the nodes of one CPU are written under its rq lock, between
+ * nodes_write_begin() and nodes_write_end(). Readers do not take that lock: rq->psi_seq
+ * tells them when to try again, and RCU keeps the nodes that they look at
+ * (psi_cpu_times()). What a task contributes changes under the lock of the runqueue
+ * that it belongs to. A function that takes a rq lock itself says so.
+ *
+ * This file and psi_debug.c are all of PSI that knows struct rq.
  */
 #include <linux/cleanup.h>
 #include <linux/export.h>
@@ -60,11 +70,14 @@
 #include <linux/mmu_context.h>	/* for sched.h */
 #include <linux/percpu.h>
 #include <linux/psi.h>
+#include <linux/sched.h>
 #include <linux/sched/clock.h>
 #include <linux/seqlock.h>
 
 #include "sched.h"
 #include "psi_avgs.h"
+#include "psi_cpu.h"
+#include "psi_debug.h"
 #include "psi_hooks.h"
 #include "psi_trigger.h"
 
@@ -96,12 +109,13 @@ void __init psi_init(void)
 		return;
 
 	for_each_possible_cpu(cpu) {
-		seqcount_init(&cpu_rq(cpu)->psi.seq);
+		seqcount_init(&cpu_rq(cpu)->psi_seq);
 		psi_node_init(per_cpu_ptr(&psi_system_nodes, cpu), NULL);
 		per_cpu_ptr(&psi_system_nodes, cpu)->group = &psi_system;
 	}
 	psi_group_init(&psi_system, &psi_system_nodes, &psi_system_active,
 		       local_clock());
+	psi_debug_group_add(&psi_system);
 
 	static_branch_enable(&psi_enabled);
 }
@@ -111,9 +125,9 @@ void __init psi_init(void)
 /* Look up where the task is to be counted. */
 static noinline void find_node(struct task_struct *p, int cpu)
 {
-	struct psi_group *target = READ_ONCE(p->psi.group->target);
+	struct psi_group *acct = READ_ONCE(p->psi.group->acct_group);
 
-	p->psi.node = target ? per_cpu_ptr(target->nodes, cpu) : NULL;
+	p->psi.node = acct ? per_cpu_ptr(acct->nodes, cpu) : NULL;
 	p->psi.cpu = cpu;
 }
 
@@ -123,100 +137,138 @@ static u32 sched_now(struct rq *rq)
 	return psi_units(rq->clock);
 }
 
-/* The time, for those who may come when the rq's clock is old. */
-static u32 clock_now(int cpu)
+/* The time of what somebody else tells, when the rq's clock may be old. */
+static u32 update_now(struct rq *rq)
+{
+	update_rq_clock(rq);
+	return sched_now(rq);
+}
+
+/* The time for those who only read. */
+static u32 reader_now(int cpu)
 {
 	return psi_units(cpu_clock(cpu));
 }
 
-static void nodes_write_begin(struct rq *rq)
+/* What follows is written down with the time @now, units. */
+static __always_inline void nodes_write_begin(struct rq *rq, u32 now)
 {
 	lockdep_assert_rq_held(rq);
-	write_seqcount_begin(&rq->psi.seq);
+	psi_debug_clock(rq, now);
+	write_seqcount_begin(&rq->psi_seq);
 }
 
-static void nodes_write_end(struct rq *rq)
+static __always_inline void nodes_write_end(struct rq *rq)
 {
-	write_seqcount_end(&rq->psi.seq);
+	write_seqcount_end(&rq->psi_seq);
+	psi_debug_written(rq);
 }
 
 /*
- * In a node, or above it, something has begun that it has to tell of. @more are
- * states that have no beginning and end.
+ * In a node, or above it, something has begun that somebody wants to know.
+ * @instant are states that have no beginning and end.
  */
-static noinline void tell_from(struct psi_node *node, int cpu, u8 more)
+static noinline void notify_from(struct psi_node *node, int cpu, u8 instant)
 {
-	u8 begun;
+	u8 states = psi_node_states(node), begun;
 
 	for (; node; node = node->parent) {
-		begun = (psi_node_states(node) | more) & node->tell;
+		/* One that follows is in the states of the node below. */
+		if (!node->following)
+			states = node->states;
+
+		begun = (states | instant) & node->notify;
 		if (begun & BIT(PSI_NONIDLE)) {
-			node->tell &= ~BIT(PSI_NONIDLE);
+			node->notify &= ~BIT(PSI_NONIDLE);
 			psi_group_activate(node->group, cpu);
 		}
 		begun &= ~BIT(PSI_NONIDLE);
 		if (begun)
-			psi_trigger_begun(node->group, begun);
+			psi_trigger_notify(node->group, begun);
 	}
 }
 
-/* Take down what the node must be told of @p, and that it has been. */
-static __always_inline struct psi_change task_change(struct rq *rq,
-						     struct task_struct *p, u8 bits)
+/* The end of a write that began something at @node or above, if @notify. */
+static __always_inline void write_end_notify(struct rq *rq, struct psi_node *node, u32 notify)
 {
-	struct psi_change c = { .old = p->psi.counted, .new = bits };
+	nodes_write_end(rq);
+	if (unlikely(notify))
+		notify_from(node, cpu_of(rq), 0);
+}
 
-	if (c.old == c.new)
-		return c;
+/* Note with the task what its node is about to count of it. */
+static __always_inline struct psi_change set_contrib(struct rq *rq, struct task_struct *p,
+						     u8 contrib)
+{
+	struct psi_change c = { p->psi.node, p->psi.contrib, contrib };
 
-	if (!c.old && unlikely(p->psi.cpu != cpu_of(rq)))
-		find_node(p, cpu_of(rq));
-	c.node = p->psi.node;
-	p->psi.counted = bits;
+	psi_debug_contrib(rq, p, contrib);
+	p->psi.contrib = contrib;
 	return c;
 }
 
-/* The rest of a change: @node had other bits @before. */
-static noinline void finish_change(struct rq *rq, struct psi_node *node, u32 before,
-				   u32 now, u32 tell)
+/* The same, of a task that its node may not have counted so far. */
+static __always_inline struct psi_change contrib_change(struct rq *rq,
+							struct task_struct *p, u8 contrib)
 {
-	tell |= change_above(node, before, now);
-	nodes_write_end(rq);
+	if (p->psi.contrib == contrib)
+		return (struct psi_change) { .node = NULL };
 
-	if (unlikely(tell))
-		tell_from(node, cpu_of(rq), 0);
+	if (!p->psi.contrib && unlikely(p->psi.cpu != cpu_of(rq)))
+		find_node(p, cpu_of(rq));
+	return set_contrib(rq, p, contrib);
 }
 
-static noinline void change_followed(struct rq *rq, struct psi_change c, u32 now)
+/* As write_above(), where the tree changes: from @left on. */
+static noinline void write_and_follow(struct rq *rq, struct psi_node *node,
+				      struct psi_node *left, u32 before, u32 now, u32 notify)
 {
-	bool tell = psi_node_change(c, now);
+	notify |= climb_from(left, before, now);
+	write_end_notify(rq, node, notify);
+}
 
-	nodes_write_end(rq);
-	if (tell)
-		tell_from(c.node, cpu_of(rq), 0);
+/*
+ * The rest of a write: @node contributed something else @before. @notify is what
+ * node_update_states() said of it.
+ */
+static noinline void write_above(struct rq *rq, struct psi_node *node, u32 before,
+				 u32 now, u32 notify)
+{
+	struct psi_node *left = climb_quickly(node, &before, now, &notify);
+
+	if (unlikely(left)) {
+		write_and_follow(rq, node, left, before, now, notify);
+		return;
+	}
+	write_end_notify(rq, node, notify);
+}
+
+static noinline void write_change_followed(struct rq *rq, struct psi_change c, u32 now)
+{
+	write_end_notify(rq, c.node, psi_node_change(c, now));
 }
 
 /* Nearly always it ends where it begins. */
-static __always_inline void apply_change(struct rq *rq, struct psi_node *node, u32 old,
+static __always_inline void write_change(struct rq *rq, struct psi_node *node, u32 old,
 					 u32 new, u32 now)
 {
-	u32 before, tell;
+	u32 before, notify;
 
 	if (!node || old == new)
 		return;
 
-	nodes_write_begin(rq);
+	nodes_write_begin(rq, now);
 	if (unlikely(node->following)) {
-		change_followed(rq, (struct psi_change) { node, old, new }, now);
+		write_change_followed(rq, (struct psi_change) { node, old, new }, now);
 		return;
 	}
 
-	before = node->bits;
+	before = node->contrib;
 	node_count(node, old, new);
-	if (node->bits != before) {
-		tell = node_settle(node, now);
-		if (unlikely(tell) || node->up) {
-			finish_change(rq, node, before, now, tell);
+	if (node->contrib != before) {
+		notify = node_update_states(node, now);
+		if (unlikely(notify) || node->acct_parent) {
+			write_above(rq, node, before, now, notify);
 			return;
 		}
 	}
@@ -224,48 +276,45 @@ static __always_inline void apply_change(struct rq *rq, struct psi_node *node, u
 }
 
 /* Two changes at once. */
-static __always_inline void apply_switch(struct rq *rq, struct psi_change from,
+static __always_inline void write_switch(struct rq *rq, struct psi_change from,
 					 struct psi_change to, u32 now)
 {
-	u32 tell;
+	u32 notify;
 
 	if (!from.node) {
-		apply_change(rq, to.node, to.old, to.new, now);
+		write_change(rq, to.node, to.old, to.new, now);
 		return;
 	}
 	if (!to.node) {
-		apply_change(rq, from.node, from.old, from.new, now);
+		write_change(rq, from.node, from.old, from.new, now);
 		return;
 	}
 
-	nodes_write_begin(rq);
-	tell = switch_nodes(from, to, now);
-	nodes_write_end(rq);
-
-	if (unlikely(tell)) {
-		tell_from(from.node, cpu_of(rq), 0);
-		tell_from(to.node, cpu_of(rq), 0);
-	}
+	nodes_write_begin(rq, now);
+	notify = climb_and_meet(from, to, now);
+	write_end_notify(rq, from.node, notify);
+	if (unlikely(notify))
+		notify_from(to.node, cpu_of(rq), 0);
 }
 
-static __always_inline void change_task(struct rq *rq, struct task_struct *p, u8 bits,
-					u32 now)
+static __always_inline void account_contrib(struct rq *rq, struct task_struct *p,
+					    u8 contrib, u32 now)
 {
-	struct psi_change c = task_change(rq, p, bits);
+	struct psi_change c = contrib_change(rq, p, contrib);
 
-	apply_change(rq, c.node, c.old, c.new, now);
+	write_change(rq, c.node, c.old, c.new, now);
 }
 
 /* Make the node's view of the task true. */
-static __always_inline void count_task(struct rq *rq, struct task_struct *p, u32 now)
+static __always_inline void account_task(struct rq *rq, struct task_struct *p, u32 now)
 {
-	change_task(rq, p, psi_task_bits(p->psi.state), now);
+	account_contrib(rq, p, psi_task_contrib(p->psi.flags), now);
 }
 
-/* The task leaves this CPU, and keeps its state. */
-static void uncount_task(struct rq *rq, struct task_struct *p, u32 now)
+/* The task leaves this CPU, and keeps its flags. */
+static void unaccount_task(struct rq *rq, struct task_struct *p, u32 now)
 {
-	change_task(rq, p, 0, now);
+	account_contrib(rq, p, 0, now);
 }
 
 /* ------------------------------ The hooks ------------------------------ */
@@ -276,7 +325,7 @@ static void uncount_task(struct rq *rq, struct task_struct *p, u32 now)
  */
 void psi_idle_task(struct task_struct *idle)
 {
-	idle->psi.state = PSI_TASK_EXEMPT;
+	idle->psi.flags = PSI_TASK_EXEMPT;
 }
 
 /* see psi_enqueue() */
@@ -286,65 +335,92 @@ void __psi_enqueue(struct rq *rq, struct task_struct *p, int flags)
 		return;
 
 	if (flags & (ENQUEUE_WAKEUP | ENQUEUE_INITIAL | ENQUEUE_DELAYED)) {
-		p->psi.state |= PSI_TASK_RUNNABLE;
-		p->psi.state &= ~PSI_TASK_IOWAIT;
+		p->psi.flags |= PSI_TASK_RUNNABLE;
+		p->psi.flags &= ~PSI_TASK_IOWAIT;
 	}
 
 	/* Woken on its way off the CPU: the switch will count it. */
-	if (p->psi.state & PSI_TASK_ONCPU)
+	if (p->psi.flags & PSI_TASK_ONCPU)
 		return;
 
-	count_task(rq, p, sched_now(rq));
+	account_task(rq, p, sched_now(rq));
 }
 
-/* The CPU that the task lent is not its own any more. */
-static void end_lending(struct rq *rq, struct task_struct *p)
+/* A task that a PSI thread has preempted does not have the CPU any more. */
+static void end_preempted(struct rq *rq, struct task_struct *p)
 {
-	p->psi.state &= ~(PSI_TASK_LENT | PSI_TASK_ONCPU);
-	rq->psi.lender = NULL;
+	p->psi.flags &= ~(PSI_TASK_PREEMPTED | PSI_TASK_ONCPU);
+	rq->psi.preempted = NULL;
 }
 
 /* see psi_dequeue() */
 void __psi_dequeue(struct rq *rq, struct task_struct *p, int flags)
 {
-	u8 state = p->psi.state;
-
 	if (flags & DEQUEUE_SAVE)
 		return;
 
-	if (unlikely(state & PSI_TASK_LENT)) {
-		end_lending(rq, p);
-		state = p->psi.state;
-	}
+	if (unlikely(p->psi.flags & PSI_TASK_PREEMPTED))
+		end_preempted(rq, p);
 
 	if (!(flags & DEQUEUE_SLEEP)) {
-		uncount_task(rq, p, sched_now(rq));
+		unaccount_task(rq, p, sched_now(rq));
 		return;
 	}
 
-	state &= ~PSI_TASK_RUNNABLE;
+	p->psi.flags &= ~PSI_TASK_RUNNABLE;
 	if (p->in_iowait)
-		state |= PSI_TASK_IOWAIT;
-	p->psi.state = state;
+		p->psi.flags |= PSI_TASK_IOWAIT;
 
 	/* If it is on the CPU, the switch will count it. */
-	if (!(state & PSI_TASK_ONCPU))
-		count_task(rq, p, sched_now(rq));
+	if (!(p->psi.flags & PSI_TASK_ONCPU))
+		account_task(rq, p, sched_now(rq));
+}
+
+static noinline void switch_any(struct rq *rq, struct task_struct *prev,
+				struct task_struct *next)
+{
+	struct psi_change from, to;
+
+	from = contrib_change(rq, prev, psi_task_contrib(prev->psi.flags));
+	to = contrib_change(rq, next, psi_task_contrib(next->psi.flags));
+	write_switch(rq, from, to, sched_now(rq));
+}
+
+/* The rest of a switch between siblings: what is above them contributed this @before. */
+static noinline void switch_above(struct rq *rq, struct psi_node *from, struct psi_node *to,
+				  u32 before, u32 now, u32 notify)
+{
+	struct psi_node *above = from->acct_parent;
+
+	if (above->contrib != before)
+		notify |= climb_from(above, before, now);
+	write_end_notify(rq, from, notify);
+	if (notify)
+		notify_from(to, cpu_of(rq), 0);
 }
 
 static noinline void switch_tasks(struct rq *rq, struct task_struct *prev,
 				  struct task_struct *next)
 {
-	u8 prev_state = prev->psi.state & ~PSI_TASK_ONCPU;
-	u8 next_state = next->psi.state | PSI_TASK_ONCPU;
+	u32 now = sched_now(rq), before, notify;
 	struct psi_change from, to;
 
-	prev->psi.state = prev_state;
-	next->psi.state = next_state;
+	prev->psi.flags &= ~PSI_TASK_ONCPU;
+	next->psi.flags |= PSI_TASK_ONCPU;
+	if (!prev->psi.contrib || !next->psi.contrib ||
+	    !are_siblings(prev->psi.node, next->psi.node)) {
+		switch_any(rq, prev, next);
+		return;
+	}
 
-	from = task_change(rq, prev, psi_task_bits(prev_state));
-	to = task_change(rq, next, psi_task_bits(next_state));
-	apply_switch(rq, from, to, sched_now(rq));
+	from = set_contrib(rq, prev, psi_task_contrib(prev->psi.flags));
+	to = set_contrib(rq, next, psi_task_contrib(next->psi.flags));
+
+	nodes_write_begin(rq, now);
+	if (switch_siblings(from, to, now, &before, &notify) || unlikely(notify))
+		switch_above(rq, from.node, to.node, before, now, notify);
+	else
+		nodes_write_end(rq);
 }
 
 /*
@@ -354,39 +430,39 @@ static noinline void switch_tasks(struct rq *rq, struct task_struct *prev,
 static __always_inline bool switch_in_group(struct rq *rq, struct task_struct *prev,
 					    struct task_struct *next)
 {
-	u8 prev_state = prev->psi.state & ~PSI_TASK_ONCPU;
-	u8 next_state = next->psi.state | PSI_TASK_ONCPU;
-	u32 oncpu = prev->psi.counted, waiting = next->psi.counted, off;
+	u8 prev_flags = prev->psi.flags & ~PSI_TASK_ONCPU;
+	u8 next_flags = next->psi.flags | PSI_TASK_ONCPU;
+	u32 oncpu = prev->psi.contrib, waiting = next->psi.contrib, off;
 
 	if (prev->psi.node != next->psi.node || !waiting ||
-	    psi_task_bits(next_state) != oncpu)
+	    psi_task_contrib(next_flags) != oncpu)
 		return false;
 
-	off = psi_task_bits(prev_state);
-	prev->psi.state = prev_state;
-	next->psi.state = next_state;
-	prev->psi.counted = off;
-	next->psi.counted = oncpu;
+	off = psi_task_contrib(prev_flags);
+	prev->psi.flags = prev_flags;
+	next->psi.flags = next_flags;
+	set_contrib(rq, prev, off);
+	set_contrib(rq, next, oncpu);
 
-	apply_change(rq, prev->psi.node, waiting, off, sched_now(rq));
+	write_change(rq, prev->psi.node, waiting, off, sched_now(rq));
 	return true;
 }
 
-/* One of the two is an observer. */
-static noinline void switch_observer(struct rq *rq, struct task_struct *prev,
-				     struct task_struct *next)
+/* One of the two is a thread of PSI. */
+static noinline void switch_worker(struct rq *rq, struct task_struct *prev,
+				   struct task_struct *next)
 {
-	struct task_struct *owner = rq->psi.lender ?: prev;
+	struct task_struct *owner = rq->psi.preempted ?: prev;
 
-	if (next->psi.state & PSI_TASK_OBSERVER) {
-		if (owner->psi.state & PSI_TASK_RUNNABLE &&
-		    !(owner->psi.state & PSI_TASK_EXEMPT)) {
-			owner->psi.state |= PSI_TASK_LENT;
-			rq->psi.lender = owner;
+	if (next->psi.flags & PSI_TASK_WORKER) {
+		if (owner->psi.flags & PSI_TASK_RUNNABLE &&
+		    !(owner->psi.flags & PSI_TASK_EXEMPT)) {
+			owner->psi.flags |= PSI_TASK_PREEMPTED;
+			rq->psi.preempted = owner;
 			return;
 		}
-	} else if (rq->psi.lender) {
-		end_lending(rq, owner);
+	} else if (rq->psi.preempted) {
+		end_preempted(rq, owner);
 	}
 	switch_tasks(rq, owner, next);
 }
@@ -407,18 +483,18 @@ static u64 irq_ns(struct rq *rq)
 static void take_irq_time(struct rq *rq, struct task_struct *p)
 {
 	u32 units = psi_units(irq_ns(rq)) - psi_units(rq->psi.irq_ns);
-	bool tell;
+	bool notify;
 
 	rq->psi.irq_ns = irq_ns(rq);
-	if (!units || !(p->psi.counted & PSI_ONCPU))
+	if (!units || !(p->psi.contrib & PSI_ONCPU))
 		return;
 
-	nodes_write_begin(rq);
-	tell = psi_node_irq(p->psi.node, units);
+	nodes_write_begin(rq, sched_now(rq));
+	notify = psi_node_irq(p->psi.node, units);
 	nodes_write_end(rq);
 
-	if (unlikely(tell))
-		tell_from(p->psi.node, cpu_of(rq), BIT(PSI_IRQ_FULL));
+	if (unlikely(notify))
+		notify_from(p->psi.node, cpu_of(rq), BIT(PSI_IRQ_FULL));
 }
 
 /* see psi_tick() */
@@ -426,6 +502,7 @@ void __psi_tick(struct rq *rq, struct task_struct *curr)
 {
 	if (rq->psi.irq_ns != irq_ns(rq))
 		take_irq_time(rq, curr);
+	psi_debug_tick(rq);
 }
 
 static noinline void switch_after_irq(struct rq *rq, struct task_struct *prev,
@@ -441,27 +518,30 @@ void __psi_switch(struct rq *rq, struct task_struct *prev,
 {
 	if (unlikely(rq->psi.irq_ns != irq_ns(rq)))
 		switch_after_irq(rq, prev, next);
-	else if (unlikely((prev->psi.state | next->psi.state) & PSI_TASK_OBSERVER))
-		switch_observer(rq, prev, next);
+	else if (unlikely((prev->psi.flags | next->psi.flags) & PSI_TASK_WORKER))
+		switch_worker(rq, prev, next);
 	else if (!switch_in_group(rq, prev, next))
 		switch_tasks(rq, prev, next);
 }
 
-/* Take a task that is on no runqueue off the CPU where it last ran. */
-static void uncount_sleeper(struct task_struct *p)
+/*
+ * Take a task that is on no runqueue off the CPU where it last ran. Takes the
+ * lock of that.
+ */
+static void unaccount_sleeper(struct task_struct *p)
 {
 	/* Nobody else may move it now, so there is no need to look again. */
 	struct rq *rq = task_rq(p);
 
 	guard(rq_lock_irqsave)(rq);
-	uncount_task(rq, p, clock_now(cpu_of(rq)));
+	unaccount_task(rq, p, update_now(rq));
 }
 
 /* see psi_wake_migrate() */
 void __psi_wake_migrate(struct task_struct *p)
 {
-	if (p->psi.counted)
-		uncount_sleeper(p);
+	if (p->psi.contrib)
+		unaccount_sleeper(p);
 }
 
 /**
@@ -475,22 +555,39 @@ void __psi_wake_migrate(struct task_struct *p)
  */
 void psi_task_dead(struct task_struct *p)
 {
-	if (unlikely(p->psi.counted))
-		uncount_sleeper(p);
+	if (unlikely(p->psi.contrib))
+		unaccount_sleeper(p);
 }
 
-/* Something about the current task that only it can tell. */
-static void tell_of_current(u8 bits, bool on)
+static noinline void account_current(struct rq *rq, u32 now)
 {
+	account_task(rq, current, now);
+}
+
+/* What a running task contributes, inside of a memory stall section and outside. */
+#define RUNNING			(PSI_PRODUCTIVE | PSI_ONCPU)
+#define RUNNING_STALLED		(PSI_MEMSTALL | PSI_ONCPU | PSI_ONCPU_MEMSTALL)
+
+/*
+ * Something about the current task that only it can tell. Most often it contributes
+ * @new from now on, where it was @old. Takes the lock of the runqueue.
+ */
+static __always_inline void toggle_current(u8 flags, u32 old, u32 new)
+{
+	struct task_struct *p = current;
 	struct rq_flags rf;
 	struct rq *rq;
+	u32 now;
 
 	rq = this_rq_lock_irq(&rf);
-	if (on)
-		current->psi.state |= bits;
-	else
-		current->psi.state &= ~bits;
-	count_task(rq, current, clock_now(cpu_of(rq)));
+	now = update_now(rq);
+	p->psi.flags ^= flags;
+	if (likely(p->psi.contrib == old && psi_task_contrib(p->psi.flags) == new)) {
+		set_contrib(rq, p, new);
+		write_change(rq, p->psi.node, old, new, now);
+	} else {
+		account_current(rq, now);
+	}
 	rq_unlock_irq(rq, &rf);
 }
 
@@ -508,9 +605,9 @@ void psi_memstall_enter(unsigned long *flags)
 	if (!static_branch_unlikely(&psi_enabled))
 		return;
 
-	*flags = current->psi.state & PSI_TASK_MEMSTALL;
+	*flags = current->psi.flags & PSI_TASK_MEMSTALL;
 	if (!*flags)
-		tell_of_current(PSI_TASK_MEMSTALL, true);
+		toggle_current(PSI_TASK_MEMSTALL, RUNNING, RUNNING_STALLED);
 }
 EXPORT_SYMBOL_GPL(psi_memstall_enter);
 
@@ -526,7 +623,7 @@ void psi_memstall_leave(unsigned long *flags)
 		return;
 
 	if (!*flags)
-		tell_of_current(PSI_TASK_MEMSTALL, false);
+		toggle_current(PSI_TASK_MEMSTALL, RUNNING_STALLED, RUNNING);
 }
 EXPORT_SYMBOL_GPL(psi_memstall_leave);
 
@@ -535,13 +632,23 @@ EXPORT_SYMBOL_GPL(psi_memstall_leave);
 /* Take what is counted of the task to where it is to be counted now. */
 static void recount(struct rq *rq, struct task_struct *p)
 {
-	struct psi_change from = { .node = p->psi.node, .old = p->psi.counted };
-	struct psi_change to = { .new = p->psi.counted };
+	struct psi_change from = { .node = p->psi.node, .old = p->psi.contrib };
+	struct psi_change to = { .new = p->psi.contrib };
+	u32 now;
 
+	if (!p->psi.contrib) {
+		p->psi.cpu = -1;
+		return;
+	}
+
+	now = update_now(rq);
+	/* Interrupt time up to here belongs to where the task was. */
+	if (p->psi.contrib & PSI_ONCPU)
+		take_irq_time(rq, p);
 	find_node(p, cpu_of(rq));
 	to.node = p->psi.node;
-	if (p->psi.counted && to.node != from.node)
-		apply_switch(rq, from, to, clock_now(cpu_of(rq)));
+	if (to.node != from.node)
+		write_switch(rq, from, to, now);
 }
 
 /**
@@ -564,7 +671,7 @@ void psi_move_task(struct task_struct *p, struct psi_group *group)
 }
 
 /**
- * psi_recount_task - psi_group::target of a task's group has changed
+ * psi_recount_task - psi_group::acct_group of a task's group has changed
  * @p: the task
  *
  * Context: any without p->pi_lock.
@@ -583,14 +690,12 @@ void psi_recount_task(struct task_struct *p)
 static void set_node_parent(struct rq *rq, struct psi_node *node,
 			    struct psi_node *parent)
 {
-	bool tell;
+	u32 now = update_now(rq);
+	bool notify;
 
-	nodes_write_begin(rq);
-	tell = psi_node_set_parent(node, parent, clock_now(cpu_of(rq)));
-	nodes_write_end(rq);
-
-	if (tell)
-		tell_from(parent, cpu_of(rq), 0);
+	nodes_write_begin(rq, now);
+	notify = psi_node_set_parent(node, parent, now);
+	write_end_notify(rq, parent, notify);
 }
 
 /**
@@ -598,26 +703,38 @@ static void set_node_parent(struct rq *rq, struct psi_node *node,
  * @group:  the group
  * @parent: the other one, an ancestor that is switched on, or NULL
  *
- * Context: process context.
+ * Takes one rq lock after the other.
+ *
+ * Context: may sleep.
  */
 void psi_set_parent(struct psi_group *group, struct psi_group *parent)
 {
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		guard(rq_lock_irq)(cpu_rq(cpu));
-		set_node_parent(cpu_rq(cpu), per_cpu_ptr(group->nodes, cpu),
-				parent ? per_cpu_ptr(parent->nodes, cpu) : NULL);
+		scoped_guard(rq_lock_irq, cpu_rq(cpu))
+			set_node_parent(cpu_rq(cpu), per_cpu_ptr(group->nodes, cpu),
+					parent ? per_cpu_ptr(parent->nodes, cpu) : NULL);
+		cond_resched();
 	}
+}
+
+static void forget_node(struct rq *rq, struct psi_node *node)
+{
+	guard(rq_lock_irq)(rq);
+
+	nodes_write_begin(rq, sched_now(rq));
+	psi_node_forget(node);
+	nodes_write_end(rq);
 }
 
 /**
  * psi_forget - nobody looks at the nodes of a group any more, but for readers
  * @group: the group, in which nothing can happen
  *
- * They may go when readers under RCU are gone.
+ * They may go when readers under RCU are gone. Takes one rq lock after the other.
  *
- * Context: process context.
+ * Context: may sleep.
  */
 void psi_forget(struct psi_group *group)
 {
@@ -626,26 +743,24 @@ void psi_forget(struct psi_group *group)
 
 	for_each_possible_cpu(cpu) {
 		node = per_cpu_ptr(group->nodes, cpu);
-		if (!psi_node_is_followed(node))
-			continue;
-
-		guard(rq_lock_irq)(cpu_rq(cpu));
-		nodes_write_begin(cpu_rq(cpu));
-		psi_node_forget(node);
-		nodes_write_end(cpu_rq(cpu));
+		if (psi_node_is_followed(node))
+			forget_node(cpu_rq(cpu), node);
+		cond_resched();
 	}
 }
 
 /* ---------------------- What folds and triggers need ---------------------- */
 
 /**
- * psi_observe - this task's own running is nothing to account
+ * psi_exempt_current - this task's own running is nothing to account
+ *
+ * For the threads of PSI itself. Takes the lock of the runqueue.
  *
  * Context: process context, interrupts on.
  */
-void psi_observe(void)
+void psi_exempt_current(void)
 {
-	tell_of_current(PSI_TASK_EXEMPT | PSI_TASK_OBSERVER, true);
+	toggle_current(PSI_TASK_EXEMPT | PSI_TASK_WORKER, RUNNING, 0);
 }
 
 /**
@@ -659,29 +774,30 @@ void psi_observe(void)
  */
 u8 psi_cpu_times(const struct psi_node *node, int cpu, u32 times[])
 {
-	seqcount_t *seq = &cpu_rq(cpu)->psi.seq;
+	seqcount_t *seq = &cpu_rq(cpu)->psi_seq;
 	unsigned int start;
 	u8 states;
 
 	guard(rcu)();
 	do {
 		start = read_seqcount_begin(seq);
-		states = psi_node_times(node, clock_now(cpu), times);
+		states = psi_node_times(node, reader_now(cpu), times);
 	} while (read_seqcount_retry(seq, start));
 
 	return states;
 }
 
 /**
- * psi_cpu_rests - take a CPU out of @active, unless there is something to fold
+ * psi_cpu_idle - take a CPU out of @active, unless there is something to fold
  * @node: the group's node
  * @cpu:  the CPU it belongs to
  *
- * The node then tells of its next activity, see tell_from().
+ * The node then notifies of its next activity, see notify_from(). Takes the CPU's
+ * rq lock.
  *
  * Context: psi_group::lock held, interrupts on.
  */
-void psi_cpu_rests(struct psi_node *node, int cpu)
+void psi_cpu_idle(struct psi_node *node, int cpu)
 {
 	u32 times[PSI_NR_STATES];
 
@@ -695,21 +811,22 @@ void psi_cpu_rests(struct psi_node *node, int cpu)
 
 	/* Together: from here on, the node's next activity sets it again. */
 	cpumask_clear_cpu(cpu, node->group->active);
-	psi_node_set_tell(node, PSI_NONIDLE, true);
+	psi_node_set_notify(node, PSI_NONIDLE, true);
 }
 
 /**
- * psi_cpu_is_in - is the node in a state?
+ * psi_cpu_in_state - is the node in a state?
  * @node:  the node
  * @cpu:   the CPU it belongs to
  * @state: the state
  *
- * Changes of the node are ordered against this, by the rq lock.
+ * Changes of the node are ordered against this, by the CPU's rq lock, which this
+ * takes.
  *
  * Context: interrupts on.
  * Return: true if so.
  */
-bool psi_cpu_is_in(const struct psi_node *node, int cpu, enum psi_state state)
+bool psi_cpu_in_state(const struct psi_node *node, int cpu, enum psi_state state)
 {
 	guard(rq_lock_irq)(cpu_rq(cpu));
 
@@ -717,19 +834,21 @@ bool psi_cpu_is_in(const struct psi_node *node, int cpu, enum psi_state state)
 }
 
 /**
- * psi_cpu_tell - is psi_trigger_begun() to be called when a state begins?
- * @node:  the node
- * @cpu:   the CPU it belongs to
- * @state: the state
- * @tell:  is it?
+ * psi_cpu_watch - call psi_trigger_notify() when a state begins, if it is watched
+ * @node:   the node
+ * @cpu:    the CPU it belongs to
+ * @state:  the state
+ *
+ * Whether psi_trigger_is_watched() is asked under the CPU's rq lock, which this
+ * takes. So of several who come because it has changed, the last one is right.
  *
  * Context: interrupts on.
  */
-void psi_cpu_tell(struct psi_node *node, int cpu, enum psi_state state, bool tell)
+void psi_cpu_watch(struct psi_node *node, int cpu, enum psi_state state)
 {
 	guard(rq_lock_irq)(cpu_rq(cpu));
 
-	nodes_write_begin(cpu_rq(cpu));
-	psi_node_set_tell(node, state, tell);
+	nodes_write_begin(cpu_rq(cpu), sched_now(cpu_rq(cpu)));
+	psi_node_set_notify(node, state, psi_trigger_is_watched(node->group, state));
 	nodes_write_end(cpu_rq(cpu));
 }

@@ -13,20 +13,28 @@
  * added up, however short the time since the last one: times and weights are in
  * the units that nodes count in, and what a CPU has not got a weight for yet
  * stays with that CPU. Folding more often only follows the weights more closely
- * as they change. The periods of the averages do not depend on who folds. Those of all
- * groups end together, and the thread folds them all soon after that: if a period ended
- * at about the time of the fold, one fold would be too early for it, and the next one
- * late by a whole period.
+ * as they change. The periods of the averages do not depend on who folds. Those
+ * of all groups end together, and the thread folds them all soon after that: if a
+ * period ended at about the time of the fold, one fold would be too early for it,
+ * and the next one late by a whole period.
  *
  * What is not active costs nothing (the third part). A group knows the CPUs on
  * which something has happened; a fold visits those. The folding thread knows
  * the groups that have such CPUs; it visits those, and if there are none it has
  * no timer.
  *
- * Locking: psi_group::lock (process context, interrupts on) for totals and
- * averages; node times are read as psi_cpu_times() says. psi_fold_lock (may
- * sleep) for the list of groups to fold; a group cannot be freed while it is
- * held. Order: psi_fold_lock, psi_group::lock, rq lock.
+ * Anybody may read, as often as he likes (R-8). Those who read a group at the same
+ * time sleep until it is their turn, and take over a fold that has begun after they
+ * came. PSI's own threads do not wait for readers, who may get no CPU: psi_fold comes
+ * again a little later, and triggers go by the last fold that was made.
+ *
+ * psi.c calls down to psi_group_activate(). This file calls down to nobody; of nodes
+ * and runqueues it knows what psi_cpu.h offers.
+ *
+ * Locking: psi_group::lock (may sleep) for totals and averages; node times are read
+ * as psi_cpu_times() says. psi_fold_lock (may sleep) for the lists of groups to fold;
+ * a group cannot be freed while it is held. It is never held for longer than it takes
+ * to fold one group. Order: psi_fold_lock, psi_group::lock, rq lock.
  */
 #include <linux/cleanup.h>
 #include <linux/cpumask.h>
@@ -41,12 +49,15 @@
 #include <linux/printk.h>
 #include <linux/psi.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/sched/clock.h>
 #include <linux/sched/loadavg.h>
+#include <linux/seqlock.h>
 #include <linux/slab.h>
-#include <linux/spinlock.h>
 
 #include "psi_avgs.h"
+#include "psi_cpu.h"
+#include "psi_debug.h"
 #include "psi_hooks.h"
 #include "psi_trigger.h"
 
@@ -121,6 +132,16 @@ u64 psi_sum_ns(const struct psi_sum *sum, enum psi_state stall)
 	       div64_u64(rest << PSI_UNIT_SHIFT, sum->weight);
 }
 
+/* So many periods of the same percentage, fixed point. */
+static void avg_periods(unsigned long avg[], unsigned long percent, u64 nr)
+{
+	int i;
+
+	for (i = 0; nr && i < PSI_NR_AVGS; i++)
+		avg[i] = calc_load_n(avg[i], psi_decay[i], percent,
+				     min(nr, (u64)UINT_MAX));
+}
+
 /**
  * psi_avg_sample - decay averages by one sample (R-5)
  * @avg:     PSI_NR_AVGS averages, percent, fixed point
@@ -135,29 +156,42 @@ void psi_avg_sample(unsigned long avg[], u64 missed, u64 stalled, u64 span)
 	unsigned long percent = div64_u64(stalled * (100 * FIXED_1), span);
 	int i;
 
-	for (i = 0; i < PSI_NR_AVGS; i++) {
-		if (missed)
-			avg[i] = calc_load_n(avg[i], psi_decay[i], 0,
-					     min(missed, (u64)UINT_MAX));
+	avg_periods(avg, 0, missed);
+	for (i = 0; i < PSI_NR_AVGS; i++)
 		avg[i] = calc_load(avg[i], psi_decay[i], percent);
-	}
 }
 
 /**
- * psi_stall_average - bring what a total has grown by into its averages
+ * psi_stall_average - bring what a total has grown by into its averages (R-5)
  * @stall:  the stall
- * @missed: number of periods without a sample, before this one
- * @span:   length of this one, ns
+ * @missed: number of periods that have gone by without a fold, before the last one
+ * @span:   length of the last one, ns
  *
- * What does not fit into @span stays for the next sample, because a fold that
- * came late finds more than one period's worth.
+ * The growth fills the time from its end: the last period, then those that were
+ * missed, as many as it suffices for. What was before them counts as zeros:
+ *
+ *	missed:  0   0   part  100 %  100 %   last: 100 %
+ *	                 |<------- growth -------->|
+ *
+ * What is more than all of that, because clocks of two CPUs do not agree, stays for
+ * the next period, but no more than that can take.
  */
 void psi_stall_average(struct psi_stall *stall, u64 missed, u64 span)
 {
-	u64 stalled = min(stall->total - stall->averaged, span);
+	u64 stalled = stall->total - stall->averaged;
+	u64 last = min(stalled, span), left = 0;
+	u64 full, part;
 
-	stall->averaged += stalled;
-	psi_avg_sample(stall->avg, missed, stalled, span);
+	full = div64_u64_rem(stalled - last, PSI_PERIOD_NS, &part);
+	if (full < missed) {
+		psi_avg_sample(stall->avg, missed - full - 1, part, PSI_PERIOD_NS);
+	} else {
+		left = min(stalled - last - missed * PSI_PERIOD_NS, PSI_PERIOD_NS);
+		full = missed;
+	}
+	avg_periods(stall->avg, 100 * FIXED_1, full);
+	psi_avg_sample(stall->avg, 0, last, span);
+	stall->averaged = stall->total - left;
 }
 
 /* Nothing to bring into the averages, and nothing in them that decays. */
@@ -170,16 +204,16 @@ static bool is_still(const struct psi_stall *stall)
 /* One period has ended, and perhaps more before it. */
 static void account_averages(struct psi_group *group, u64 now)
 {
-	u64 missed = div64_u64(now - group->due, PSI_PERIOD_NS);
-	u64 span = now - group->averaged - missed * PSI_PERIOD_NS;
+	u64 missed = div64_u64(now - group->avgs_due, PSI_PERIOD_NS);
+	u64 span = now - group->avgs_at - missed * PSI_PERIOD_NS;
 	int s;
 
 	for (s = 0; s < PSI_NR_STALLS; s++)
 		if (!is_still(&group->stall[s]))
 			psi_stall_average(&group->stall[s], missed, span);
 
-	group->averaged = now;
-	group->due += (missed + 1) * PSI_PERIOD_NS;
+	group->avgs_at = now;
+	group->avgs_due += (missed + 1) * PSI_PERIOD_NS;
 }
 
 /**
@@ -189,9 +223,7 @@ static void account_averages(struct psi_group *group, u64 now)
  * @growth: what each of PSI_NR_STALLS has grown by since the last one, ns
  *
  * If averages are late by whole periods, there was nobody to see to them:
- * nothing happened, or the thread got no CPU. Those periods count as zeros; the
- * last one is the sample, and what was stalled in more than that goes into the
- * next ones.
+ * nothing happened, the thread got no CPU, or a virtual machine was stopped.
  */
 void psi_group_account(struct psi_group *group, u64 now, const u64 growth[])
 {
@@ -200,8 +232,22 @@ void psi_group_account(struct psi_group *group, u64 now, const u64 growth[])
 	for (s = 0; s < PSI_NR_STALLS; s++)
 		group->stall[s].total += growth[s];
 
-	if (now >= group->due)
+	if (now >= group->avgs_due)
 		account_averages(group, now);
+}
+
+/**
+ * psi_first_due - when the first period of a new group ends
+ * @now: local_clock(), ns
+ * @due: end of a period of the system, ns, at most a period after @now
+ *
+ * Return: the end of a period of the system that is nearest to a period after @now.
+ */
+u64 psi_first_due(u64 now, u64 due)
+{
+	u64 latest = now + PSI_PERIOD_NS + PSI_PERIOD_NS / 2;
+
+	return due + div64_u64(latest - due, PSI_PERIOD_NS) * PSI_PERIOD_NS;
 }
 
 /* ----------------------------- The fold ----------------------------- */
@@ -218,54 +264,47 @@ void psi_group_init(struct psi_group *group, struct psi_node __percpu *nodes,
 {
 	memset(group, 0, sizeof(*group));
 	group->nodes = nodes;
-	group->target = group;
+	group->acct_group = group;
 	group->active = active;
 	INIT_LIST_HEAD(&group->to_fold);
-	spin_lock_init(&group->lock);
-	group->averaged = now;
-	group->due = now + PSI_PERIOD_NS;
-	INIT_LIST_HEAD(&group->triggers);
+	mutex_init(&group->lock);
+	seqcount_init(&group->seq);
+	group->avgs_at = now;
+	group->avgs_due = now + PSI_PERIOD_NS;
+	psi_monitors_init(group);
 }
 
-/* Turn times into what they have grown by since the last fold. Return: is it any? */
-static bool take_growth(struct psi_node *node, u32 times[])
+/* One CPU's part of a fold. Where nothing happens any more it @may_idle. */
+static void fold_cpu(struct psi_group *group, int cpu, struct psi_sum *sum, bool may_idle)
 {
-	int s;
+	struct psi_node *node = per_cpu_ptr(group->nodes, cpu);
+	u32 times[PSI_NR_STATES];
+	bool idle;
 
-	for (s = 0; s < PSI_NR_STATES; s++)
-		times[s] = psi_elapsed(node->folded[s], times[s]);
-
-	/* Without a weight there is nothing to add; the next fold finds it. */
-	if (!times[PSI_NONIDLE])
-		return false;
-
-	for (s = 0; s < PSI_NR_STATES; s++)
-		node->folded[s] += times[s];
-	return true;
+	idle = !psi_cpu_times(node, cpu, times);
+	if (psi_take_growth(node->folded, times))
+		psi_sum_add(sum, times);
+	if (idle && may_idle)
+		psi_cpu_idle(node, cpu);
+	if (unlikely(READ_ONCE(node->miscounted)))
+		pr_warn_once("psi: a count fell below zero\n");
 }
 
-/*
- * Bring totals, and averages if they are due, up to date. CPUs on which nothing
- * happens any more may @rest.
- */
-static void group_fold(struct psi_group *group, bool rest)
+/* Bring totals, and averages if they are due, up to date. */
+static void group_fold(struct psi_group *group, bool may_idle)
 {
 	u64 growth[PSI_NR_STALLS], now;
-	u32 times[PSI_NR_STATES];
 	struct psi_sum sum = { };
-	struct psi_node *node;
-	bool idle;
 	int cpu, s;
 
 	lockdep_assert_held(&group->lock);
 
+	WRITE_ONCE(group->folds, group->folds + 1);
+	smp_mb();	/* pairs with psi_group_read() */
+
 	for_each_cpu(cpu, group->active) {
-		node = per_cpu_ptr(group->nodes, cpu);
-		idle = !psi_cpu_times(node, cpu, times);
-		if (take_growth(node, times))
-			psi_sum_add(&sum, times);
-		if (idle && rest)
-			psi_cpu_rests(node, cpu);
+		fold_cpu(group, cpu, &sum, may_idle);
+		cond_resched();
 	}
 	for (s = 0; s < PSI_NR_STALLS; s++)
 		growth[s] = sum.weighted[s] ? psi_sum_ns(&sum, s) : 0;
@@ -274,9 +313,14 @@ static void group_fold(struct psi_group *group, bool rest)
 	if (group == &psi_system)
 		growth[PSI_CPU_FULL] = 0;
 
+	preempt_disable();
+	write_seqcount_begin(&group->seq);
 	/* Clocks of two CPUs may be in the wrong order. */
-	now = max(local_clock(), group->averaged);
+	now = max(local_clock(), group->avgs_at);
 	psi_group_account(group, now, growth);
+	group->folded_at = ktime_get_ns();
+	write_seqcount_end(&group->seq);
+	preempt_enable();
 }
 
 /**
@@ -286,39 +330,51 @@ static void group_fold(struct psi_group *group, bool rest)
  * @nr:       how many
  * @readings: room for @nr; all are of one moment
  *
- * Context: process context, or at least interrupts on.
+ * Context: may sleep.
  */
 void psi_group_read(struct psi_group *group, enum psi_state first,
 		    unsigned int nr, struct psi_stall *readings)
 {
-	spin_lock(&group->lock);
-	group_fold(group, false);
+	unsigned int before;
+
+	smp_mb();	/* what happened before we came is seen by a fold after that */
+	before = READ_ONCE(group->folds);
+
+	mutex_lock(&group->lock);
+	if (group->folds == before)
+		group_fold(group, false);
 	memcpy(readings, &group->stall[first], nr * sizeof(*readings));
-	spin_unlock(&group->lock);
+	mutex_unlock(&group->lock);
 }
 
 /**
- * psi_group_total - stall time until now, for somebody who asks often
+ * psi_group_total - stall time, for PSI's own threads
  * @group: the group
  * @stall: which stall
- * @now:   any clock, ns. Who asks again for the same time gets the same answer,
- *         without a fold.
+ * @when:  CLOCK_MONOTONIC, ns: in, of what time it should be at least; out, of what
+ *         time it is. That is earlier if somebody who reads has not finished yet.
  *
- * Context: process context, or at least interrupts on.
+ * Context: may sleep, but does not wait for readers.
  * Return: ns.
  */
-u64 psi_group_total(struct psi_group *group, enum psi_state stall, u64 now)
+u64 psi_group_total(struct psi_group *group, enum psi_state stall, u64 *when)
 {
-	u64 total;
+	unsigned int seq;
+	u64 total, at;
 
-	spin_lock(&group->lock);
-	if (group->polled != now) {
-		group_fold(group, false);
-		group->polled = now;
+	if (mutex_trylock(&group->lock)) {
+		if (group->folded_at < *when)
+			group_fold(group, false);
+		mutex_unlock(&group->lock);
 	}
-	total = group->stall[stall].total;
-	spin_unlock(&group->lock);
 
+	do {
+		seq = read_seqcount_begin(&group->seq);
+		total = group->stall[stall].total;
+		at = group->folded_at;
+	} while (read_seqcount_retry(&group->seq, seq));
+
+	*when = at;
 	return total;
 }
 
@@ -326,7 +382,7 @@ u64 psi_group_total(struct psi_group *group, enum psi_state stall, u64 now)
  * psi_system_some_us - stall time of the system, up to this moment
  * @res: the resource; not PSI_IRQ, which has no "some"
  *
- * Context: process context, or at least interrupts on.
+ * Context: may sleep.
  * Return: total of the "some" line of /proc/pressure, us; 0 if PSI is off.
  */
 u64 psi_system_some_us(enum psi_resource res)
@@ -344,24 +400,23 @@ u64 psi_system_some_us(enum psi_resource res)
 
 /*
  * A node that is not idle has its CPU in its group's @active, and such a group
- * is queued: in the thread's list, or in psi_fold_fresh on the way there. The
- * node tells (psi_node::tell) when it leaves idleness; the thread, and nobody
+ * is queued: in the thread's list, or in psi_fold_pending on the way there. The
+ * node notifies (psi_node::notify) when it leaves idleness; the thread, and nobody
  * else, takes back what is idle when its turn comes:
  *
- *	CPU	under its rq lock, together with telling the node to tell
+ *	CPU	under its rq lock, together with telling the node to notify
  *	group	see unqueue()
  *	timer	runs only while there is a group in the list. Whoever puts one
- *		into an empty psi_fold_fresh starts it, unless it is queued.
+ *		into an empty psi_fold_pending starts it, unless it is queued.
  *
  * The thread is exempt from accounting: neither its wakeup nor its sleep is a
  * change, and a system in which nothing else happens stays without a timer.
  */
-static LLIST_HEAD(psi_fold_fresh);
-static LIST_HEAD(psi_fold_list);	/* under psi_fold_lock */
-static DEFINE_MUTEX(psi_fold_lock);	/* the list, and that groups live */
-
-/* When the next fold is due, or was while the timer rests; CLOCK_MONOTONIC. */
-static ktime_t psi_fold_due;
+static LLIST_HEAD(psi_fold_pending);
+static LIST_HEAD(psi_fold_list);	/* psi_fold_lock */
+static LIST_HEAD(psi_fold_round);	/* psi_fold_lock; still to come in this round */
+static LIST_HEAD(psi_fold_again);	/* psi_fold_lock; somebody was reading them */
+static DEFINE_MUTEX(psi_fold_lock);	/* those lists, and that groups live */
 
 /*
  * A hard one, because otherwise ksoftirqd may have to run for it, which would be
@@ -378,18 +433,27 @@ static enum hrtimer_restart psi_fold_timer_fn(struct hrtimer *unused)
 	return HRTIMER_NORESTART;
 }
 
-/*
- * When averages are due if the time since has gone by without activity: at the
- * next end of a period, not a whole period from now, which would make the first
- * sample longer than the others.
- */
-static ktime_t next_due(void)
-{
-	ktime_t due = READ_ONCE(psi_fold_due);
-	s64 late = ktime_sub(ktime_get(), due);
-	u64 periods = late < 0 ? 0 : div64_u64(late, PSI_PERIOD_NS) + 1;
+/* When the periods of all groups have begun, local_clock(), ns; set once. */
+static u64 psi_periods_begin;
 
-	return ktime_add_ns(due, periods * PSI_PERIOD_NS);
+/* To come again for a group that somebody was reading. */
+#define PSI_RETRY_NS	(10ULL * NSEC_PER_MSEC)
+
+/* After the end of a period, for clocks that do not run alike. */
+#define PSI_SLACK_NS	NSEC_PER_MSEC
+
+/* Until a little after the next end of a period. */
+static u64 until_due(void)
+{
+	u64 past;
+
+	div64_u64_rem(local_clock() - psi_periods_begin, PSI_PERIOD_NS, &past);
+	return PSI_PERIOD_NS - past + PSI_SLACK_NS;
+}
+
+static void start_timer(u64 ns)
+{
+	hrtimer_start(&psi_fold_timer, ns_to_ktime(ns), HRTIMER_MODE_REL_HARD);
 }
 
 /**
@@ -405,7 +469,7 @@ void psi_group_activate(struct psi_group *group, int cpu)
 	smp_mb__after_atomic();
 	if (atomic_read(&group->queued) || atomic_xchg(&group->queued, 1))
 		return;
-	if (!llist_add(&group->fresh, &psi_fold_fresh))
+	if (!llist_add(&group->pending, &psi_fold_pending))
 		return;
 
 	/*
@@ -413,18 +477,21 @@ void psi_group_activate(struct psi_group *group, int cpu)
 	 * there is a thread there is no need: the first thing it does is a fold.
 	 */
 	if (smp_load_acquire(&psi_fold_task) && !hrtimer_is_queued(&psi_fold_timer))
-		hrtimer_start(&psi_fold_timer, next_due(), HRTIMER_MODE_ABS_HARD);
+		start_timer(until_due());
 }
 
-/* Under psi_fold_lock. */
-static void take_fresh(void)
+/* Under psi_fold_lock. Return: false if there is none. */
+static bool take_one_pending(void)
 {
-	struct psi_group *group, *next;
+	struct llist_node *node;
 
 	lockdep_assert_held(&psi_fold_lock);
 
-	llist_for_each_entry_safe(group, next, llist_del_all(&psi_fold_fresh), fresh)
-		list_add(&group->to_fold, &psi_fold_list);
+	node = llist_del_first(&psi_fold_pending);
+	if (!node)
+		return false;
+	list_add(&llist_entry(node, struct psi_group, pending)->to_fold, &psi_fold_list);
+	return true;
 }
 
 /* If nothing is left to fold, take the group off the list. */
@@ -445,59 +512,84 @@ static void unqueue(struct psi_group *group)
 		list_add(&group->to_fold, &psi_fold_list);
 }
 
-static void fold_listed(void)
+static void take_pending(void)
 {
-	struct psi_group *group, *next;
+	bool more;
 
-	list_for_each_entry_safe(group, next, &psi_fold_list, to_fold) {
-		spin_lock(&group->lock);
-		group_fold(group, true);
-		spin_unlock(&group->lock);
-
-		unqueue(group);
+	do {
+		scoped_guard(mutex, &psi_fold_lock)
+			more = take_one_pending();
 		cond_resched();
+	} while (more);
+}
+
+/* If a period has ended, all are to be folded; else those that are left from before. */
+static void begin_round(void)
+{
+	static u64 due;
+
+	take_pending();
+	if (local_clock() < due)
+		return;
+
+	due = local_clock() + until_due() - PSI_SLACK_NS;
+	guard(mutex)(&psi_fold_lock);
+	list_splice_tail_init(&psi_fold_list, &psi_fold_round);
+}
+
+/* Return: false if it could not be done, because somebody is reading. */
+static bool fold_one(struct psi_group *group)
+{
+	if (!mutex_trylock(&group->lock))
+		return false;
+	group_fold(group, true);
+	mutex_unlock(&group->lock);
+
+	unqueue(group);
+	return true;
+}
+
+static void end_round(void)
+{
+	u64 ns = until_due();
+
+	if (!list_empty(&psi_fold_again)) {
+		list_splice_init(&psi_fold_again, &psi_fold_round);
+		start_timer(min(ns, PSI_RETRY_NS));
+	} else if (!list_empty(&psi_fold_list)) {
+		start_timer(ns);
 	}
 }
 
-/*
- * The system's averages set the pace, even if it is switched off and nothing
- * happens in it. Return: ns until they are due.
- */
-static u64 until_due(void)
+/* Return: false at the end of the round. */
+static bool fold_next(void)
 {
-	u64 now, left;
+	struct psi_group *group;
 
-	spin_lock(&psi_system.lock);
-	if (list_empty(&psi_system.to_fold))
-		group_fold(&psi_system, false);
-	now = local_clock();
-	left = now < psi_system.due ? psi_system.due - now : 0;
-	spin_unlock(&psi_system.lock);
-
-	/* A little more, for clocks that do not run alike. */
-	return left + NSEC_PER_MSEC;
-}
-
-static void fold_all(void)
-{
 	guard(mutex)(&psi_fold_lock);
 
-	take_fresh();
-	fold_listed();
-	WRITE_ONCE(psi_fold_due, ktime_add_ns(ktime_get(), until_due()));
-	if (!list_empty(&psi_fold_list))
-		hrtimer_start(&psi_fold_timer, psi_fold_due, HRTIMER_MODE_ABS_HARD);
+	group = list_first_entry_or_null(&psi_fold_round, struct psi_group, to_fold);
+	if (!group) {
+		end_round();
+		return false;
+	}
+	list_move_tail(&group->to_fold, &psi_fold_list);
+	if (!fold_one(group))
+		list_move_tail(&group->to_fold, &psi_fold_again);
+	return true;
 }
 
 static int psi_fold_thread(void *unused)
 {
-	psi_observe();
+	psi_exempt_current();
 
 	for (;;) {
-		WRITE_ONCE(psi_fold_fired, false);
-		fold_all();
-		if (psi_node_miscounted())
-			pr_warn_once("psi: a count fell below zero\n");
+		/* Before a look at what is pending: who comes later starts the timer. */
+		smp_store_mb(psi_fold_fired, false);
+		begin_round();
+		while (fold_next())
+			cond_resched();
+		psi_debug_report();
 
 		set_current_state(TASK_IDLE);
 		if (!READ_ONCE(psi_fold_fired))
@@ -518,8 +610,9 @@ static int __init psi_fold_init(void)
 	if (IS_ERR(task))
 		return PTR_ERR(task);
 
-	hrtimer_init(&psi_fold_timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
+	hrtimer_init(&psi_fold_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
 	psi_fold_timer.function = psi_fold_timer_fn;
+	psi_periods_begin = psi_system.avgs_due - PSI_PERIOD_NS;
 	/* Pairs with psi_group_activate(): who finds a thread finds its timer. */
 	smp_store_release(&psi_fold_task, task);
 	wake_up_process(task);
@@ -528,20 +621,6 @@ static int __init psi_fold_init(void)
 subsys_initcall(psi_fold_init);
 
 /* --------------------------- Life of a group --------------------------- */
-
-/**
- * psi_first_due - when the first period of a new group ends
- * @now: local_clock(), ns
- * @due: end of a period of the system, ns, at most a period after @now
- *
- * Return: the end of a period of the system that is nearest to a period after @now.
- */
-u64 psi_first_due(u64 now, u64 due)
-{
-	u64 latest = now + PSI_PERIOD_NS + PSI_PERIOD_NS / 2;
-
-	return due + div64_u64(latest - due, PSI_PERIOD_NS) * PSI_PERIOD_NS;
-}
 
 /**
  * psi_group_alloc - a group for a new cgroup
@@ -568,17 +647,17 @@ struct psi_group *psi_group_alloc(struct psi_group *parent)
 
 	now = local_clock();
 	psi_group_init(group, nodes, (void *)(group + 1), now);
-	spin_lock(&psi_system.lock);
-	group->due = psi_first_due(now, psi_system.due);
-	spin_unlock(&psi_system.lock);
+	group->parent = parent;
+	group->avgs_due = psi_first_due(now, psi_periods_begin);
 	for_each_possible_cpu(cpu) {
 		node = per_cpu_ptr(nodes, cpu);
-		psi_node_init(node, parent->target ?
-			      per_cpu_ptr(parent->target->nodes, cpu) : NULL);
+		psi_node_init(node, parent->acct_group ?
+			      per_cpu_ptr(parent->acct_group->nodes, cpu) : NULL);
 		/* What is between here and there may be switched on later. */
 		node->level = min(per_cpu_ptr(parent->nodes, cpu)->level + 1, U8_MAX);
 		node->group = group;
 	}
+	psi_debug_group_add(group);
 	return group;
 }
 
@@ -588,6 +667,23 @@ static void free_group(struct rcu_head *rcu)
 
 	free_percpu(group->nodes);
 	kfree(group);
+}
+
+/* The group may be in a list of those to fold, or on the way there. */
+static void forget_fold(struct psi_group *group)
+{
+	bool waits;
+
+	do {
+		scoped_guard(mutex, &psi_fold_lock) {
+			waits = atomic_read(&group->queued) && list_empty(&group->to_fold);
+			if (waits)
+				take_one_pending();
+			else
+				list_del_init(&group->to_fold);
+		}
+		cond_resched();
+	} while (waits);
 }
 
 /**
@@ -604,12 +700,10 @@ void psi_group_free(struct psi_group *group)
 	if (!group)
 		return;
 
-	scoped_guard(mutex, &psi_fold_lock) {
-		take_fresh();
-		list_del(&group->to_fold);
-	}
+	forget_fold(group);
 	psi_trigger_forget(group);
 
 	psi_forget(group);
+	psi_debug_group_del(group);
 	call_rcu(&group->rcu, free_group);
 }

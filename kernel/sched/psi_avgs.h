@@ -12,10 +12,12 @@
 #include <linux/list.h>
 #include <linux/llist.h>
 #include <linux/psi_types.h>
-#include <linux/spinlock_types.h>
+#include <linux/mutex.h>
+#include <linux/seqlock_types.h>
 #include <linux/types.h>
 
 #include "psi_node.h"
+#include "psi_trigger.h"
 
 #define PSI_PERIOD_JIFFIES	(2 * HZ + 1)
 #define PSI_PERIOD_NS		((u64)PSI_PERIOD_JIFFIES * TICK_NSEC)
@@ -36,7 +38,7 @@ struct psi_sum {
 /**
  * struct psi_stall - one stall of a group
  * @total:    time folded so far, ns
- * @averaged: how much of @total has gone into @avg, ns
+ * @averaged: that part of @total which has gone into @avg, ns
  * @avg:      percent of the last 10, 60 and 300 s, fixed point (FSHIFT)
  */
 struct psi_stall {
@@ -47,46 +49,54 @@ struct psi_stall {
 
 /**
  * struct psi_group - what is measured together: the system, or a cgroup
- * @nodes:    one per possible CPU; written under the rq locks
- * @target:   where its tasks are counted: the group itself, or if it is switched
- *            off the nearest one above that is not, or NULL
- * @told:     states of which psi_trigger.c knows that they have begun, see there
- * @active:   CPUs on which there may be something to fold, see psi_avgs.c
- * @queued:   the group is on the way to, or in, the list of those to fold
- * @fresh:    link on that way
- * @to_fold:  link in that list
- * @lock:     protects all down to @stall, and the nodes' @folded
- * @averaged: when the totals last went into the averages, ns
- * @due:      when they have to go there next, ns
- * @polled:   the time for which psi_group_total() has last folded, ns
+ * @nodes:    one per possible CPU; psi_node.h has their locking
+ * @acct_group: where its tasks are counted: the group itself, or if it is switched
+ *            off the nearest one above that is not, or NULL. Written under
+ *            cgroup_mutex, read at any time.
+ * @parent:   the group above, switched on or not; fixed
+ * @monitors: who wants to know of its stalls, by psi_trigger.c's threads; see there
+ * @active:   CPUs on which there may be something to fold. Set under a CPU's rq
+ *            lock, cleared under that and @lock.
+ * @queued:   the group is in psi_fold_pending or in a list of those to fold; atomic,
+ *            see psi_group_activate()
+ * @pending:  link of psi_fold_pending
+ * @to_fold:  link of the list; psi_fold_lock
+ * @lock:     for all down to @stall, and for psi_node::folded. Whoever reads holds
+ *            it while he folds, and may get no CPU meanwhile; so PSI's own threads
+ *            never wait for it.
+ * @seq:      odd while a fold changes what follows, for those who do not have @lock
+ * @folds:    folds begun so far; read without @lock as well
+ * @folded_at: the end of the last one, CLOCK_MONOTONIC, ns
+ * @avgs_at:  when the totals last went into the averages, ns
+ * @avgs_due: when they have to go there next, ns
  * @stall:    what is shown
- * @triggers: these three are psi_trigger.c's
- * @nr_triggers: of each stall
- * @begun:    link to the poller
  * @rcu:      for the end
+ * @debug_link: of all groups, with CONFIG_PSI_DEBUG; see psi_debug.c
  */
 struct psi_group {
 	struct psi_node __percpu *nodes;
-	struct psi_group	*target;
-	atomic_t		told;
+	struct psi_group	*acct_group;
+	struct psi_group	*parent;
 
 	struct cpumask		*active;
 	atomic_t		queued;
-	struct llist_node	fresh;
+	struct llist_node	pending;
 	struct list_head	to_fold;
 
 	/* Above, what a wakeup reads; here, what folds and readers write. */
-	spinlock_t		lock ____cacheline_aligned_in_smp;
-	u64			averaged;
-	u64			due;
-	u64			polled;
+	struct mutex		lock ____cacheline_aligned_in_smp;
+	seqcount_t		seq;
+	unsigned int		folds;
+	u64			folded_at;
+	u64			avgs_at;
+	u64			avgs_due;
 	struct psi_stall	stall[PSI_NR_STALLS];
 
-	struct list_head	triggers;
-	unsigned int		nr_triggers[PSI_NR_STALLS];
-	struct llist_node	begun;
-
+	struct psi_monitors	monitors[PSI_NR_POLLERS];
 	struct rcu_head		rcu;
+#ifdef CONFIG_PSI_DEBUG
+	struct list_head	debug_link;
+#endif
 };
 
 /**
@@ -108,7 +118,7 @@ void psi_stall_average(struct psi_stall *stall, u64 missed, u64 span);
 void psi_group_account(struct psi_group *group, u64 now, const u64 growth[]);
 u64 psi_first_due(u64 now, u64 due);
 
-/* groups */
+/* groups; psi_group_activate() is for psi.c */
 extern struct psi_group psi_system;
 void psi_group_init(struct psi_group *group, struct psi_node __percpu *nodes,
 		    struct cpumask *active, u64 now);
@@ -118,7 +128,7 @@ void psi_group_activate(struct psi_group *group, int cpu);
 void psi_group_read(struct psi_group *group, enum psi_state first,
 		    unsigned int nr, struct psi_stall *readings);
 
-u64 psi_group_total(struct psi_group *group, enum psi_state stall, u64 now);
+u64 psi_group_total(struct psi_group *group, enum psi_state stall, u64 *when);
 
 /**
  * psi_group_is_on - is the group accounted?
@@ -128,22 +138,11 @@ u64 psi_group_total(struct psi_group *group, enum psi_state stall, u64 now);
  */
 static inline bool psi_group_is_on(const struct psi_group *group)
 {
-	return READ_ONCE(group->target) == group;
+	return READ_ONCE(group->acct_group) == group;
 }
 
 /* the text of a pressure file, psi_show.c */
 struct seq_file;
 int psi_show(struct seq_file *m, struct psi_group *group, enum psi_resource res);
-
-/* what psi.c does for the others, as it knows the clocks and the runqueues */
-u8 psi_cpu_times(const struct psi_node *node, int cpu, u32 times[]);
-void psi_cpu_rests(struct psi_node *node, int cpu);
-bool psi_cpu_is_in(const struct psi_node *node, int cpu, enum psi_state state);
-void psi_cpu_tell(struct psi_node *node, int cpu, enum psi_state state, bool tell);
-void psi_observe(void);
-void psi_set_parent(struct psi_group *group, struct psi_group *parent);
-void psi_forget(struct psi_group *group);
-void psi_move_task(struct task_struct *p, struct psi_group *group);
-void psi_recount_task(struct task_struct *p);
 
 #endif /* _KERNEL_SCHED_PSI_AVGS_H */

@@ -27,7 +27,7 @@ static u64 sum_nodes(struct psi_node *nodes, int nr, u64 now, enum psi_state sta
 
 static void add_task(struct psi_node *node, u8 task)
 {
-	psi_node_change((struct psi_change) { node, 0, psi_task_bits(task) }, 0);
+	psi_node_change((struct psi_change) { node, 0, psi_task_contrib(task) }, 0);
 }
 
 #define RUN	PSI_TASK_RUNNABLE
@@ -320,8 +320,8 @@ struct late_case {
 
 static const struct late_case late_cases[] = {
 	{ "R-5 late folds, clock near 0", 0 },
-	{ "R-5 late folds, clock near 2^32 ns", BIT_ULL(32) - 3 * NSEC_PER_SEC },
-	{ "R-5 late folds, clock near 2^63 ns", BIT_ULL(63) - 3 * NSEC_PER_SEC },
+	{ "R-5 late folds, clock near 2^32 ns", BIT_ULL(32) - 3 * SEC },
+	{ "R-5 late folds, clock near 2^63 ns", BIT_ULL(63) - 3 * SEC },
 };
 
 static void late_name(const struct late_case *c, char *desc)
@@ -340,38 +340,100 @@ static struct psi_group *new_group(struct kunit *test, u64 start)
 	return group;
 }
 
-/* a sample longer than its period is carried over. */
-static void late_samples_are_carried_over(struct kunit *test)
+/*
+ * R-5: in a fold that is late by whole periods, the growth fills the last ones. What it
+ * does not fill completely is that of one period, and those before it are zeros.
+ */
+static void late_growth_fills_the_last_periods(struct kunit *test)
+{
+	static const struct { u64 late, growth; } cases[] = {
+		{ 10 * SEC, 10 * SEC }, { 10 * SEC, 5 * SEC }, { 10 * SEC, SEC },
+		{ 600 * SEC, 600 * SEC }, { 600 * SEC, 60 * SEC }, { 600 * SEC, 3 * SEC },
+		{ 3600 * SEC, 3599 * SEC }, { 3600 * SEC, 0 },
+	};
+	const struct late_case *c = test->param_value;
+	u64 growth[PSI_NR_STALLS] = { 0 }, left, stalled, span;
+	unsigned long avg[PSI_NR_AVGS];
+	struct psi_group *group = new_group(test, c->start);
+	struct psi_stall *io = &group->stall[PSI_IO_SOME];
+	int i, n, p, periods;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		psi_group_init(group, NULL, NULL, c->start);
+		growth[PSI_IO_SOME] = cases[i].growth;
+		psi_group_account(group, c->start + cases[i].late, growth);
+
+		/* Period by period, the first one first: how much of it is filled? */
+		memset(avg, 0, sizeof(avg));
+		periods = div64_u64(cases[i].late, PSI_PERIOD_NS);
+		for (p = 0; p < periods; p++) {
+			/* the last one is longer, and full first */
+			span = PSI_PERIOD_NS;
+			left = cases[i].late - (p + 1) * PSI_PERIOD_NS;
+			if (p == periods - 1) {
+				span += left;
+				left = 0;
+			}
+			stalled = max(cases[i].growth, left) - left;
+			psi_avg_sample(avg, 0, min(stalled, span), span);
+		}
+		for (n = 0; n < PSI_NR_AVGS; n++)
+			KUNIT_EXPECT_LE_MSG(test, hundredths(apart(io->avg[n], avg[n])), 30,
+					    "case %d, average %d: %lu", i, n, io->avg[n]);
+		KUNIT_EXPECT_EQ(test, io->total, cases[i].growth);
+		KUNIT_EXPECT_EQ(test, io->averaged, io->total);
+	}
+}
+
+/* a virtual machine is stopped for 600 s. When the stall is over, averages fall. */
+static void averages_fall_after_a_late_fold(struct kunit *test)
 {
 	const struct late_case *c = test->param_value;
 	struct psi_group *group = new_group(test, c->start);
 	struct psi_stall *io = &group->stall[PSI_IO_SOME];
-	unsigned long avg[PSI_NR_AVGS] = { 0 };
-	u64 growth[PSI_NR_STALLS] = { 0 }, now;
-	int n;
+	u64 growth[PSI_NR_STALLS] = { 0 };
+	unsigned long before[PSI_NR_AVGS];
+	int n, i;
 
-	/* 10 s of stall, then nobody folds until 10 s have gone by */
-	now = c->start + 10 * SEC;
-	growth[PSI_IO_SOME] = 10 * SEC;
-	psi_group_account(group, now, growth);
-	KUNIT_EXPECT_EQ(test, io->total, 10 * SEC);
-	KUNIT_EXPECT_GT(test, group->due, now);
-	KUNIT_EXPECT_LE(test, group->due, now + PSI_PERIOD_NS);
+	growth[PSI_IO_SOME] = 600 * SEC;
+	psi_group_account(group, c->start + 600 * SEC, growth);
+	KUNIT_EXPECT_GE(test, io->avg[0], PCT(99));
+	KUNIT_EXPECT_GE(test, io->avg[1], PCT(99));
+	KUNIT_EXPECT_GE(test, io->avg[2], PCT(85));
 
-	/* 3 periods of zeros, and one of 100 % that began at 3 periods */
-	psi_avg_sample(avg, 3, 1, 1);
-	KUNIT_EXPECT_EQ(test, io->avg[0], avg[0]);
-	KUNIT_EXPECT_EQ(test, io->averaged, 10 * SEC - 3 * PSI_PERIOD_NS);
-
-	/* The rest goes into the next periods, 100 % at most in each. */
 	growth[PSI_IO_SOME] = 0;
-	for (n = 0; n < 5; n++) {
-		now = group->due;
-		psi_group_account(group, now, growth);
-		KUNIT_EXPECT_LE(test, io->avg[0], PCT(100));
+	for (n = 0; n < 30; n++) {
+		memcpy(before, io->avg, sizeof(before));
+		psi_group_account(group, group->avgs_due, growth);
+		for (i = 0; i < PSI_NR_AVGS; i++)
+			KUNIT_EXPECT_LT(test, io->avg[i], before[i]);
 	}
-	KUNIT_EXPECT_EQ(test, io->averaged, 10 * SEC);
-	KUNIT_EXPECT_EQ(test, io->total, 10 * SEC);
+	KUNIT_EXPECT_LE(test, io->avg[0], PCT(1));
+	KUNIT_EXPECT_EQ(test, io->total, 600 * SEC);
+}
+
+/* what clocks that disagree make too much is carried over, but one period at most. */
+static void one_period_is_carried_over(struct kunit *test)
+{
+	const struct late_case *c = test->param_value;
+	struct psi_group *group = new_group(test, c->start);
+	struct psi_stall *io = &group->stall[PSI_IO_SOME];
+	u64 growth[PSI_NR_STALLS] = { 0 };
+
+	growth[PSI_IO_SOME] = PSI_PERIOD_NS + SEC / 2;
+	psi_group_account(group, group->avgs_due, growth);
+	KUNIT_EXPECT_EQ(test, io->total - io->averaged, SEC / 2);
+	KUNIT_EXPECT_EQ(test, hundredths(io->avg[0]), 1812);	/* of 100 % */
+
+	growth[PSI_IO_SOME] = 0;
+	psi_group_account(group, group->avgs_due, growth);
+	KUNIT_EXPECT_EQ(test, io->averaged, io->total);
+	KUNIT_EXPECT_GT(test, hundredths(io->avg[0]), 1812 * 1677 / 2048 + 400);
+
+	growth[PSI_IO_SOME] = 100 * SEC;
+	psi_group_account(group, group->avgs_due + PSI_PERIOD_NS, growth);
+	KUNIT_EXPECT_EQ(test, io->total - io->averaged, PSI_PERIOD_NS);
+	KUNIT_EXPECT_LE(test, io->avg[0], PCT(100));
 }
 
 /* after a long idle time the old load is gone. */
@@ -385,11 +447,11 @@ static void idle_time_decays(struct kunit *test)
 
 	growth[PSI_IO_SOME] = PSI_PERIOD_NS;
 	for (n = 0; n < 60; n++)
-		psi_group_account(group, group->due, growth);
+		psi_group_account(group, group->avgs_due, growth);
 	KUNIT_EXPECT_GE(test, io->avg[0], PCT(99));
 
 	growth[PSI_IO_SOME] = 0;
-	psi_group_account(group, group->due + 30 * PSI_PERIOD_NS, growth);
+	psi_group_account(group, group->avgs_due + 30 * PSI_PERIOD_NS, growth);
 	/* exp(-31 * 2 / 10) = 0.2 %, exp(-31 * 2 / 60) = 35.6 % of 86.5 % */
 	KUNIT_EXPECT_LE(test, io->avg[0], PCT(1) / 4);
 	KUNIT_EXPECT_GE(test, io->avg[1], PCT(30));
@@ -406,8 +468,8 @@ static void periods_do_not_drift(struct kunit *test)
 	int n;
 
 	for (n = 1; n <= 1000; n++)
-		psi_group_account(group, group->due + n * 7919 % (SEC / 3), growth);
-	KUNIT_EXPECT_EQ(test, group->due, c->start + 1001 * PSI_PERIOD_NS);
+		psi_group_account(group, group->avgs_due + n * 7919 % (NSEC_PER_SEC / 3), growth);
+	KUNIT_EXPECT_EQ(test, group->avgs_due, c->start + 1001 * PSI_PERIOD_NS);
 }
 
 /*
@@ -426,9 +488,9 @@ static void no_group_is_between_two_folds(struct kunit *test)
 	for (ms = 0; ms < 2000; ms += 3) {
 		made = c->start + ms * NSEC_PER_MSEC;
 		psi_group_init(group, NULL, NULL, made);
-		group->due = psi_first_due(made, c->start + PSI_PERIOD_NS);
-		KUNIT_EXPECT_GT(test, group->due, made + PSI_PERIOD_NS / 2);
-		KUNIT_EXPECT_LE(test, group->due, made + 3 * PSI_PERIOD_NS / 2);
+		group->avgs_due = psi_first_due(made, c->start + PSI_PERIOD_NS);
+		KUNIT_EXPECT_GT(test, group->avgs_due, made + PSI_PERIOD_NS / 2);
+		KUNIT_EXPECT_LE(test, group->avgs_due, made + 3 * PSI_PERIOD_NS / 2);
 
 		before = made;
 		avg = 0;
@@ -456,7 +518,7 @@ static void readers_take_nothing_away(struct kunit *test)
 
 	for (n = 0; n < 100; n++) {
 		/* 30 % some of io, told at once, or 0.3 ms every ms */
-		due = quiet->due;
+		due = quiet->avgs_due;
 		growth[PSI_IO_SOME] = div_u64(PSI_PERIOD_NS * 3, 10);
 		psi_group_account(quiet, due, growth);
 
@@ -464,7 +526,7 @@ static void readers_take_nothing_away(struct kunit *test)
 		for (now = due - PSI_PERIOD_NS + NSEC_PER_MSEC; now < due;
 		     now += NSEC_PER_MSEC) {
 			psi_group_account(read, now, growth);
-			KUNIT_ASSERT_EQ(test, read->due, due);
+			KUNIT_ASSERT_EQ(test, read->avgs_due, due);
 		}
 		growth[PSI_IO_SOME] = quiet->stall[PSI_IO_SOME].total -
 				      read->stall[PSI_IO_SOME].total;
@@ -489,7 +551,9 @@ static struct kunit_case psi_avgs_cases[] = {
 	KUNIT_CASE(averages_follow_the_exponential),
 	KUNIT_CASE(averages_stay_within_0_and_100),
 	KUNIT_CASE(missed_periods_are_zeros),
-	KUNIT_CASE_PARAM(late_samples_are_carried_over, late_gen_params),
+	KUNIT_CASE_PARAM(late_growth_fills_the_last_periods, late_gen_params),
+	KUNIT_CASE_PARAM(averages_fall_after_a_late_fold, late_gen_params),
+	KUNIT_CASE_PARAM(one_period_is_carried_over, late_gen_params),
 	KUNIT_CASE_PARAM(idle_time_decays, late_gen_params),
 	KUNIT_CASE_PARAM(periods_do_not_drift, late_gen_params),
 	KUNIT_CASE_PARAM(no_group_is_between_two_folds, late_gen_params),

@@ -19,20 +19,37 @@
  * What remains is the busy task alone in a deep hierarchy: each of its sleeps
  * would be seen on every level. There each ancestor is in the state that its
  * only contributor is in, so it need not keep its own: it *follows* that child.
- * Nodes that follow form a chain, which ends in one that counts for itself and
- * hands its changes up past all of them:
+ * Nodes that follow form a chain. It ends in one that counts for itself, and the
+ * changes of that one go past all of them. The picture has all links that there
+ * are; group c is switched off:
  *
- *	root   counts   <-----+---------.	times(a) = own part + times(b)
- *	  a      follows b    | up      |	times(b) = own part + times(c)
- *	    b      follows c  |         |
- *	      c      counts --'         | up
- *	  d      counts ----------------'
+ *	root     counts
+ *	 ^  ^
+ *	 |  |      @parent         of a: root, of b: a, of d: b (past c), of e: root
+ *	 a  e
+ *	 ^         @followed       of a: b, of b: d; of the others NULL
+ *	 |
+ *	 b         @acct_parent    of d: root, past a and b which follow; of e: root
+ *	 ^
+ *	 |  (c)    @acct_group     of c's tasks (psi_group): b; of all the others
+ *	 | /                       their own group
+ *	 d
+ *
+ *	times(a) = own part + times(b);  times(b) = own part + times(d)
+ *
+ * @parent is the hierarchy of groups without those that are switched off.
+ * @acct_parent is the next node on the way up that counts. @followed is the child
+ * whose state a node has. psi_group::acct_group is where a group's tasks count.
  *
  * When a second contributor appears (here: of a or b), the node takes over what
  * the end of the chain has, and counts for itself again, between that and what
  * comes above. It begins to follow after some changes in a row that all came
  * from the same contributor, so that two that take turns do not make it go back
- * and forth. A child that went idle goes on being followed.
+ * and forth. A child that went idle goes on being followed. A chain has at most
+ * PSI_CHAIN_MAX nodes, so that whoever walks along one is soon at its end.
+ *
+ * Functions called node_*() touch one node. Those called climb_*(), and the
+ * interface, go up from there to the root.
  *
  * Time is kept per state, not per bit, and has no stamp: when a state begins the
  * clock is subtracted from its time, when it ends the clock is added. What lasts
@@ -45,7 +62,7 @@
  * Locking: the caller keeps all nodes of one CPU to itself while it calls a
  * function that changes one of them. psi_node_states() and psi_node_times() may
  * be called at the same time, by somebody who tries again if they were. For such
- * readers psi_node::child is one word, and a node that nobody follows any more
+ * readers psi_node::followed is one word, and a node that nobody follows any more
  * has to live until they are gone.
  */
 #include <linux/bitops.h>
@@ -63,67 +80,70 @@
 /* So many changes in a row make a node follow where they come from. */
 #define PSI_STREAK	8
 
+/* So many nodes in a row may follow. */
+#define PSI_CHAIN_MAX	64
+
 /* ------------------------------ The rules ------------------------------ */
 
-/* What a task in a PSI_TASK_* state contributes to its group. */
-static u8 __init rule_of_task(u8 state)
+/* What a task with these flags contributes to its group. */
+static u8 __init rule_of_task(u8 flags)
 {
-	u8 bits = 0;
+	u8 contrib = 0;
 
-	if (state & PSI_TASK_EXEMPT)
+	if (flags & PSI_TASK_EXEMPT)
 		return 0;
 
-	if (state & PSI_TASK_IOWAIT)
-		bits |= PSI_IOWAIT;
-	if (state & PSI_TASK_MEMSTALL)
-		bits |= PSI_MEMSTALL;
-	if (!(state & PSI_TASK_RUNNABLE))
-		return bits;
+	if (flags & PSI_TASK_IOWAIT)
+		contrib |= PSI_IOWAIT;
+	if (flags & PSI_TASK_MEMSTALL)
+		contrib |= PSI_MEMSTALL;
+	if (!(flags & PSI_TASK_RUNNABLE))
+		return contrib;
 
-	if (!(state & PSI_TASK_MEMSTALL))
-		bits |= PSI_PRODUCTIVE;
-	if (!(state & PSI_TASK_ONCPU))
-		bits |= PSI_WAITING;
-	else if (state & PSI_TASK_MEMSTALL)
-		bits |= PSI_ONCPU | PSI_ONCPU_MEMSTALL;
+	if (!(flags & PSI_TASK_MEMSTALL))
+		contrib |= PSI_PRODUCTIVE;
+	if (!(flags & PSI_TASK_ONCPU))
+		contrib |= PSI_WAITING;
+	else if (flags & PSI_TASK_MEMSTALL)
+		contrib |= PSI_ONCPU | PSI_ONCPU_MEMSTALL;
 	else
-		bits |= PSI_ONCPU;
+		contrib |= PSI_ONCPU;
 
-	return bits;
+	return contrib;
 }
 
-/* The states of a node with these PSI_* bits. */
-static u8 __init rule_of_states(u8 bits)
+/* The states of a node to which this is contributed. */
+static u8 __init rule_of_states(u8 contrib)
 {
 	u8 states = 0;
 
-	if (bits & PSI_IOWAIT) {
+	if (contrib & PSI_IOWAIT) {
 		states |= BIT(PSI_IO_SOME);
-		if (!(bits & PSI_RUNNING_BITS))
+		if (!(contrib & PSI_RUNNING_BITS))
 			states |= BIT(PSI_IO_FULL);
 	}
 
-	if (bits & PSI_MEMSTALL) {
+	if (contrib & PSI_MEMSTALL) {
 		states |= BIT(PSI_MEM_SOME);
-		if (!(bits & PSI_PRODUCTIVE) || (bits & PSI_ONCPU_MEMSTALL))
+		if (!(contrib & PSI_PRODUCTIVE) || (contrib & PSI_ONCPU_MEMSTALL))
 			states |= BIT(PSI_MEM_FULL);
 	}
 
-	if (bits & PSI_WAITING) {
+	if (contrib & PSI_WAITING) {
 		states |= BIT(PSI_CPU_SOME);
-		if (!(bits & PSI_ONCPU))
+		if (!(contrib & PSI_ONCPU))
 			states |= BIT(PSI_CPU_FULL);
 	}
 
-	if (bits & (PSI_IOWAIT | PSI_MEMSTALL | PSI_RUNNING_BITS))
+	if (contrib & (PSI_IOWAIT | PSI_MEMSTALL | PSI_RUNNING_BITS))
 		states |= BIT(PSI_NONIDLE);
 
 	return states;
 }
 
 /* The rules for all that can be, so that a change need not go through them. */
-static u8 psi_bits_of[PSI_TASK_BITS + 1] __ro_after_init;
-static u8 psi_states_of[PSI_NODE_BITS + 1] __ro_after_init;
+static u8 psi_contrib_of[PSI_TASK_FLAGS + 1] __ro_after_init;
+static u8 psi_states_of[PSI_CONTRIB_BITS + 1] __ro_after_init;
 
 /**
  * psi_node_setup - to be called once, before all others
@@ -132,32 +152,32 @@ void __init psi_node_setup(void)
 {
 	int i;
 
-	for (i = 0; i < ARRAY_SIZE(psi_bits_of); i++)
-		psi_bits_of[i] = rule_of_task(i);
+	for (i = 0; i < ARRAY_SIZE(psi_contrib_of); i++)
+		psi_contrib_of[i] = rule_of_task(i);
 	for (i = 0; i < ARRAY_SIZE(psi_states_of); i++)
 		psi_states_of[i] = rule_of_states(i);
 }
 
 /**
- * psi_task_bits - what a task contributes to its group
- * @state: PSI_TASK_* bits
+ * psi_task_contrib - what a task contributes to its group
+ * @flags: PSI_TASK_* bits
  *
- * Return: PSI_* bits (R-1, R-2).
+ * Return: contrib bits (R-1, R-2).
  */
-u8 psi_task_bits(u8 state)
+u8 psi_task_contrib(u8 flags)
 {
-	return psi_bits_of[state];
+	return psi_contrib_of[flags];
 }
 
 /**
  * psi_states - the rules (R-3)
- * @bits: PSI_* bits of a node
+ * @contrib: what is contributed to a node
  *
  * Return: mask of enum psi_state.
  */
-u8 psi_states(u8 bits)
+u8 psi_states(u8 contrib)
 {
-	return psi_states_of[bits];
+	return psi_states_of[contrib];
 }
 
 /* ------------------------------ Following ------------------------------ */
@@ -172,7 +192,7 @@ static u16 source_id(const struct psi_node *node)
 static struct psi_node *bottom(struct psi_node *node)
 {
 	while (node->following)
-		node = node->child;
+		node = node->followed;
 	return node;
 }
 
@@ -200,13 +220,26 @@ static bool is_only_source(const struct psi_node *node, const struct psi_node *f
 	for (i = 0; i < PSI_NR_COUNTS; i++)
 		if (node->count[i] > 1)
 			return false;
-	return node->bits && node->bits == from->bits;
+	return node->contrib && node->contrib == from->contrib;
 }
 
-/* @from, which is all that there is in @node, hands up past it from now on. */
+/* If @node followed @from, how long would the chain be that it is in? */
+static int chain_length(const struct psi_node *node, const struct psi_node *from)
+{
+	const struct psi_node *child = from;
+	int length = 1;
+
+	for (; child->parent != node; child = child->parent)
+		length++;
+	for (; node->parent && node->parent->followed == node; node = node->parent)
+		length++;
+	return length;
+}
+
+/* @from, which is all that there is in @node, contributes past it from now on. */
 static void follow(struct psi_node *node, struct psi_node *from)
 {
-	struct psi_node *child = from, *up = node->up;
+	struct psi_node *child = from, *up = node->acct_parent;
 
 	subtract_times(node->times, child->times);
 	while (child->parent != node) {
@@ -214,10 +247,10 @@ static void follow(struct psi_node *node, struct psi_node *from)
 		subtract_times(node->times, child->times);
 	}
 
-	/* A reader that sees the pointer sees a node that is initialised. */
-	smp_store_release(&node->child, child);
+	/* Pairs with the READ_ONCE() of readers: they see a node that is initialised. */
+	smp_store_release(&node->followed, child);
 	node->following = true;
-	from->up = up;
+	from->acct_parent = up;
 
 	/* For the next one it is the same contributor as before. */
 	if (up && up->source == source_id(node))
@@ -227,28 +260,28 @@ static void follow(struct psi_node *node, struct psi_node *from)
 /* Count again. What comes from the child is the node's one contributor so far. */
 static noinline void unfollow(struct psi_node *node)
 {
-	struct psi_node *from = node->child;
+	struct psi_node *from = node->followed;
 	int i;
 
 	add_times(node->times, from->times);
 	while (from->following) {
-		from = from->child;
+		from = from->followed;
 		add_times(node->times, from->times);
 	}
 
 	for (i = 0; i < PSI_NR_COUNTS; i++)
-		node->count[i] = !!(from->bits & BIT(i));
-	node->bits = from->bits;
+		node->count[i] = !!(from->contrib & BIT(i));
+	node->contrib = from->contrib;
 	node->states = from->states;
-	node->up = from->up;
-	from->up = node;
+	node->acct_parent = from->acct_parent;
+	from->acct_parent = node;
 
 	/* Those that follow this node rely on it now. */
-	node->tell |= from->tell & BIT(PSI_NONIDLE);
+	node->notify |= from->notify & BIT(PSI_NONIDLE);
 
 	node->streak = 0;
 	node->following = false;
-	WRITE_ONCE(node->child, NULL);
+	WRITE_ONCE(node->followed, NULL);
 }
 
 /* It is always @from that changes: follow it, if that is all there is. */
@@ -257,27 +290,35 @@ static noinline struct psi_node *try_follow(struct psi_node *node, struct psi_no
 	node->streak = 0;
 
 	/* One with triggers has to see what happens. */
-	if (node->tell & ~BIT(PSI_NONIDLE) || !is_only_source(node, from))
+	if (node->notify & ~BIT(PSI_NONIDLE) || !is_only_source(node, from) ||
+	    chain_length(node, from) > PSI_CHAIN_MAX)
 		return node;
 	follow(node, from);
 	return from;
 }
 
-/*
- * @from was the only one that has changed in @node. Return: the one that hands up
- * from now on.
- */
-static __always_inline struct psi_node *consider(struct psi_node *node,
-						 struct psi_node *from)
+/* Once more the same has changed in @node: is it time to try_follow()? Not yet, mostly. */
+static __always_inline bool is_streak(const struct psi_node *node, const struct psi_node *from)
+{
+	return node->source == source_id(from) && node->streak >= PSI_STREAK - 1;
+}
+
+/* @from was the only one that has changed in @node. */
+static __always_inline void note_source(struct psi_node *node, const struct psi_node *from)
 {
 	u16 source = source_id(from);
 
-	if (node->source != source) {
-		node->source = source;
-		node->streak = 0;
-	} else if (unlikely(++node->streak >= PSI_STREAK)) {
+	node->streak = node->source == source ? node->streak + 1 : 0;
+	node->source = source;
+}
+
+/* The same. Return: the one that contributes to what is above from now on. */
+static __always_inline struct psi_node *consider(struct psi_node *node,
+						 struct psi_node *from)
+{
+	if (unlikely(is_streak(node, from)))
 		return try_follow(node, from);
-	}
+	note_source(node, from);
 	return node;
 }
 
@@ -292,35 +333,37 @@ void psi_node_init(struct psi_node *node, struct psi_node *parent)
 {
 	memset(node, 0, sizeof(*node));
 	node->parent = parent;
-	node->up = parent;
+	node->acct_parent = parent;
 	node->level = parent ? min(parent->level + 1, U8_MAX) : 0;
-	node->tell = BIT(PSI_NONIDLE);
+	node->notify = BIT(PSI_NONIDLE);
 }
-
-/* More was taken away than there was; see psi_node_miscounted(). */
-static bool psi_miscounted;
 
 /* One bit of a contributor. In @gone it stays only if nobody else has it. */
 static __always_inline void count_bit(struct psi_node *node, int bit, u32 come, u32 *gone)
 {
 	if (come & BIT(bit)) {
 		if (unlikely(!++node->count[bit])) {
-			node->count[bit] = 1;	/* it mends here */
-			WRITE_ONCE(psi_miscounted, true);
+			/* More was taken away than there was. It mends here. */
+			node->count[bit] = 1;
+			WRITE_ONCE(node->miscounted, true);
 		}
 	} else if (*gone & BIT(bit)) {
-		if (unlikely(--node->count[bit]))
+		if (--node->count[bit]) {
 			*gone &= ~BIT(bit);
+			/* Have the compiler jump: conditional moves are more work. */
+			OPTIMIZER_HIDE_VAR(*gone);
+		}
 	}
 }
 
-/* Count one contributor; node->bits are right afterwards. */
+/* Count one contributor; node->contrib is right afterwards. */
 static __always_inline void node_count(struct psi_node *node, u32 old, u32 new)
 {
 	u32 diff = old ^ new, come, gone;
 
 	/* Otherwise it is taken apart again, into more than it was. */
-	OPTIMIZER_HIDE_VAR(diff);
+	if (!__builtin_constant_p(diff))
+		OPTIMIZER_HIDE_VAR(diff);
 	come = diff & new;
 	gone = diff & old;
 
@@ -331,16 +374,16 @@ static __always_inline void node_count(struct psi_node *node, u32 old, u32 new)
 	count_bit(node, PSI_COUNT_PRODUCTIVE, come, &gone);
 	count_bit(node, PSI_COUNT_WAITING, come, &gone);
 
-	node->bits = (node->bits & ~gone) | new;
+	node->contrib = (node->contrib & ~gone) | new;
 }
 
 /*
- * The bits have changed: make the states follow from them. Return: those that
- * begin and are of interest. So do the next ones.
+ * @contrib has changed: make the states follow from it. Return: those that begin
+ * and are to be notified of. So do the next ones.
  */
-static __always_inline u32 node_settle(struct psi_node *node, u32 now)
+static __always_inline u32 node_update_states(struct psi_node *node, u32 now)
 {
-	u32 was = node->states, is = psi_states(node->bits);
+	u32 was = node->states, is = psi_states(node->contrib);
 	u32 diff = is ^ was, begun, left;
 
 	if (!diff)
@@ -354,20 +397,20 @@ static __always_inline u32 node_settle(struct psi_node *node, u32 now)
 		node->times[__ffs(left)] += now;
 
 	node->states = is;
-	return begun & node->tell;
+	return begun & node->notify;
 }
 
-/* A change of one contributor, in a node that counts. */
-static __always_inline u32 change_here(struct psi_node *node, u32 old, u32 new, u32 now)
+/* A change of one contributor, in a node that counts, and only there. */
+static __always_inline u32 node_account(struct psi_node *node, u32 old, u32 new, u32 now)
 {
-	u32 before = node->bits;
+	u32 before = node->contrib;
 
 	node_count(node, old, new);
-	return node->bits == before ? 0 : node_settle(node, now);
+	return node->contrib == before ? 0 : node_update_states(node, now);
 }
 
-/* Count a change, and make it that of @c's node, for what is above. */
-static __always_inline u32 change_one(struct psi_change *c, u32 now)
+/* Count a change, and turn @c into what the node itself has to contribute now. */
+static __always_inline u32 node_pass_up(struct psi_change *c, u32 now)
 {
 	struct psi_node *node = c->node;
 	u32 before;
@@ -375,39 +418,78 @@ static __always_inline u32 change_one(struct psi_change *c, u32 now)
 	if (unlikely(node->following))
 		unfollow(node);
 
-	before = node->bits;
+	before = node->contrib;
 	node_count(node, c->old, c->new);
-	if (node->bits == before) {
+	if (node->contrib == before) {
 		c->node = NULL;
 		return 0;
 	}
 
 	c->old = before;
-	c->new = node->bits;
-	c->node = node->up;
-	return node_settle(node, now);
+	c->new = node->contrib;
+	c->node = node->acct_parent;
+	return node_update_states(node, now);
 }
 
 /* One step of a climb from @below, or from a task if that is NULL. */
-static __always_inline u32 climb(struct psi_change *c, struct psi_node **below, u32 now)
+static __always_inline u32 climb_step(struct psi_change *c, struct psi_node **below, u32 now)
 {
 	struct psi_node *node = c->node;
-	u32 tell = change_one(c, now);
+	u32 notify = node_pass_up(c, now);
 
 	/* The other change may have put something in between. */
-	*below = *below && (*below)->up == node ? consider(node, *below) : node;
-	return tell;
+	*below = *below && (*below)->acct_parent == node ? consider(node, *below) : node;
+	return notify;
 }
 
-/* @from had other bits @before: what is above? */
-static __always_inline u32 change_above(struct psi_node *from, u32 before, u32 now)
+/*
+ * As climb_from(), as far as no node begins or ends to follow: nothing is called
+ * here. Return: the node from which climb_from() has to go on, or NULL; @before is
+ * what that one contributed before.
+ */
+static __always_inline struct psi_node *climb_quickly(struct psi_node *from, u32 *before,
+						      u32 now, u32 *notify)
 {
-	struct psi_change c = { from->up, before, from->bits };
-	u32 tell = 0;
+	struct psi_node *node;
+	u32 was;
+
+	while ((node = from->acct_parent)) {
+		if (unlikely(node->following || is_streak(node, from)))
+			return from;
+
+		was = node->contrib;
+		node_count(node, *before, from->contrib);
+		note_source(node, from);
+		if (node->contrib == was)
+			return NULL;
+
+		*notify |= node_update_states(node, now);
+		*before = was;
+		from = node;
+	}
+	return NULL;
+}
+
+/* @from contributed something else @before: what is above? */
+static __always_inline u32 climb_from(struct psi_node *from, u32 before, u32 now)
+{
+	struct psi_change c = { from->acct_parent, before, from->contrib };
+	u32 notify = 0;
 
 	while (c.node)
-		tell |= climb(&c, &from, now);
-	return tell;
+		notify |= climb_step(&c, &from, now);
+	return notify;
+}
+
+/* The same, with less work if it can be. */
+static u32 climb(struct psi_node *from, u32 before, u32 now)
+{
+	u32 notify = 0;
+
+	from = climb_quickly(from, &before, now, &notify);
+	if (from)
+		notify |= climb_from(from, before, now);
+	return notify;
 }
 
 /**
@@ -415,21 +497,21 @@ static __always_inline u32 change_above(struct psi_node *from, u32 before, u32 n
  * @c:   where, from what, to what
  * @now: units
  *
- * Return: has a state begun, in @c.node or above, of which psi_node::tell says
- * that it is of interest?
+ * Return: has a state begun, in @c.node or above, of which psi_node::notify says
+ * that somebody wants to know?
  */
 bool psi_node_change(struct psi_change c, u32 now)
 {
 	struct psi_node *node = c.node;
-	u32 tell;
+	u32 notify;
 
 	if (!node)
 		return false;
 
-	tell = change_one(&c, now);
+	notify = node_pass_up(&c, now);
 	if (c.node)
-		tell |= change_above(node, c.old, now);
-	return tell;
+		notify |= climb(node, c.old, now);
+	return notify;
 }
 
 /* Of two paths to the root, is @a the one to climb for them to meet? */
@@ -439,77 +521,73 @@ static bool is_deeper(const struct psi_node *a, const struct psi_node *b)
 }
 
 /*
- * Two contributors of one node change. Mostly the next one becomes what the last
- * one was; then it makes no difference who is who, and only the rest has to be
- * counted. Otherwise the last one goes first, as only one can be on the CPU.
+ * Two contributors of a node that counts change. Mostly the next one becomes what
+ * the last one was; then it makes no difference who is who, and only the rest has
+ * to be counted. Otherwise the last one goes first, as only one can be on the CPU.
+ * @before is what the node contributed. Return: does something above see it change?
  */
-static __always_inline u32 change_two(struct psi_node *node, u32 prev_old, u32 prev_new,
-				      u32 next_old, u32 next_new, u32 now)
+static __always_inline bool node_account_both(struct psi_node *node, u32 prev_old, u32 prev_new,
+					      u32 next_old, u32 next_new, u32 now,
+					      u32 *before, u32 *notify)
 {
-	u32 before;
-
+	*before = node->contrib;
 	if (prev_old == next_new && next_old == prev_new)
-		return 0;
+		return false;
 
-	if (unlikely(node->following))
-		unfollow(node);
-
-	before = node->bits;
 	if (likely(prev_old == next_new)) {
 		node_count(node, next_old, prev_new);
 	} else {
 		node_count(node, prev_old, prev_new);
 		node_count(node, next_old, next_new);
 	}
-	if (node->bits == before)
-		return 0;
+	if (node->contrib == *before)
+		return false;
 
-	return node_settle(node, now) | change_above(node, before, now);
+	*notify |= node_update_states(node, now);
+	return node->acct_parent;
 }
 
-/* Do both count, and hand up to the same node? Then none is above the other. */
+/* Do both count, and contribute to the same node? Then none is above the other. */
 static __always_inline bool are_siblings(const struct psi_node *a, const struct psi_node *b)
 {
 	return a && b && a != b && !a->following && !b->following &&
-	       a->up && a->up == b->up;
+	       a->acct_parent && a->acct_parent == b->acct_parent &&
+	       !a->acct_parent->following;
 }
 
-/* A switch between such nodes, as two containers are. */
-static __always_inline u32 switch_siblings(struct psi_change prev, struct psi_change next,
-					   u32 now)
+/* A switch between such nodes, as two containers are. Return: as node_account_both(). */
+static __always_inline bool switch_siblings(struct psi_change prev, struct psi_change next,
+					    u32 now, u32 *before, u32 *notify)
 {
-	u32 prev_before = prev.node->bits, next_before = next.node->bits, tell = 0;
+	u32 prev_before = prev.node->contrib, next_before = next.node->contrib;
 
-	tell |= change_here(prev.node, prev.old, prev.new, now);
-	tell |= change_here(next.node, next.old, next.new, now);
-	return tell | change_two(prev.node->up, prev_before, prev.node->bits,
-				 next_before, next.node->bits, now);
+	*notify = node_account(prev.node, prev.old, prev.new, now);
+	*notify |= node_account(next.node, next.old, next.new, now);
+	return node_account_both(prev.node->acct_parent, prev_before, prev.node->contrib,
+				 next_before, next.node->contrib, now, before, notify);
 }
 
-/* A switch between any nodes. */
+/* A switch between any nodes; see psi_node_switch(). */
 static noinline u32 climb_and_meet(struct psi_change prev, struct psi_change next, u32 now)
 {
 	struct psi_node *below_prev = NULL, *below_next = NULL;
-	u32 tell = 0;
+	u32 notify = 0, before;
 
 	while (prev.node != next.node) {
 		if (is_deeper(prev.node, next.node))
-			tell |= climb(&prev, &below_prev, now);
+			notify |= climb_step(&prev, &below_prev, now);
 		else
-			tell |= climb(&next, &below_next, now);
+			notify |= climb_step(&next, &below_next, now);
 	}
-	if (prev.node)
-		tell |= change_two(prev.node, prev.old, prev.new, next.old, next.new, now);
-	return tell;
-}
+	if (!prev.node)
+		return notify;
 
-/* See psi_node_switch(). */
-static __always_inline u32 switch_nodes(struct psi_change prev, struct psi_change next,
-					u32 now)
-{
-	if (likely(are_siblings(prev.node, next.node)))
-		return switch_siblings(prev, next, now);
-	return climb_and_meet(prev, next, now);
+	if (unlikely(prev.node->following))
+		unfollow(prev.node);
+	if (node_account_both(prev.node, prev.old, prev.new, next.old, next.new, now,
+			      &before, &notify))
+		notify |= climb_from(prev.node, before, now);
+	return notify;
 }
 
 /**
@@ -527,7 +605,14 @@ static __always_inline u32 switch_nodes(struct psi_change prev, struct psi_chang
  */
 bool psi_node_switch(struct psi_change prev, struct psi_change next, u32 now)
 {
-	return switch_nodes(prev, next, now);
+	u32 before, notify;
+
+	if (!are_siblings(prev.node, next.node))
+		return climb_and_meet(prev, next, now);
+
+	if (switch_siblings(prev, next, now, &before, &notify))
+		notify |= climb(prev.node->acct_parent, before, now);
+	return notify;
 }
 
 /**
@@ -539,13 +624,13 @@ bool psi_node_switch(struct psi_change prev, struct psi_change next, u32 now)
  */
 bool psi_node_irq(struct psi_node *node, u32 units)
 {
-	u8 tell = 0;
+	u8 notify = 0;
 
-	for (; node; node = node->up) {
+	for (; node; node = node->acct_parent) {
 		node->times[PSI_IRQ_FULL] += units;
-		tell |= node->tell;
+		notify |= node->notify;
 	}
-	return tell & BIT(PSI_IRQ_FULL);
+	return notify & BIT(PSI_IRQ_FULL);
 }
 
 /* ------------------------- The tree, and readers ------------------------- */
@@ -569,30 +654,30 @@ bool psi_node_set_parent(struct psi_node *node, struct psi_node *parent, u32 now
 
 	psi_node_forget(node);
 	node->parent = parent;
-	end->up = parent;
+	end->acct_parent = parent;
 
-	from.old = end->bits;
-	to.new = end->bits;
+	from.old = end->contrib;
+	to.new = end->contrib;
 	return psi_node_switch(from, to, now);
 }
 
 /**
- * psi_node_set_tell - is a state of interest when it begins?
+ * psi_node_set_notify - is a state of interest when it begins?
  * @node:  the node
  * @state: the state
- * @tell:  is it? If it is of a stall, the node counts for itself until no more
+ * @notify: is it? If it is of a stall, the node counts for itself until no more
  *	   of them are of interest.
  */
-void psi_node_set_tell(struct psi_node *node, enum psi_state state, bool tell)
+void psi_node_set_notify(struct psi_node *node, enum psi_state state, bool notify)
 {
-	if (!tell) {
-		node->tell &= ~BIT(state);
+	if (!notify) {
+		node->notify &= ~BIT(state);
 		return;
 	}
 
-	node->tell |= BIT(state);
+	node->notify |= BIT(state);
 	if (state == PSI_NONIDLE)
-		bottom(node)->tell |= BIT(state);
+		bottom(node)->notify |= BIT(state);
 	else if (node->following)
 		unfollow(node);
 }
@@ -601,34 +686,24 @@ void psi_node_set_tell(struct psi_node *node, enum psi_state state, bool tell)
  * psi_node_is_followed - does the parent look at this node?
  * @node: the node
  *
- * May be called at any time for a node that has no bits: nobody begins to follow
- * such a one.
+ * May be called at any time for a node to which nothing is contributed: nobody
+ * begins to follow such a one.
  *
  * Return: true if so.
  */
 bool psi_node_is_followed(const struct psi_node *node)
 {
-	return node->parent && READ_ONCE(node->parent->child) == node;
+	return node->parent && READ_ONCE(node->parent->followed) == node;
 }
 
 /**
  * psi_node_forget - do not follow the node any more
- * @node: the node, which may then leave the tree if it has no bits
+ * @node: the node, which may then leave the tree if it is idle
  */
 void psi_node_forget(struct psi_node *node)
 {
 	if (psi_node_is_followed(node))
 		unfollow(node->parent);
-}
-
-/**
- * psi_node_miscounted - has anybody lied about what changes?
- *
- * Return: true if a count has been below zero since the kernel started.
- */
-bool psi_node_miscounted(void)
-{
-	return READ_ONCE(psi_miscounted);
 }
 
 /**
@@ -641,7 +716,7 @@ u8 psi_node_states(const struct psi_node *node)
 {
 	const struct psi_node *child;
 
-	while ((child = READ_ONCE(node->child)))
+	while ((child = READ_ONCE(node->followed)))
 		node = child;
 	return node->states;
 }
@@ -664,7 +739,7 @@ u8 psi_node_times(const struct psi_node *node, u32 now, u32 times[])
 	u32 left;
 
 	memcpy(times, node->times, sizeof(node->times));
-	while ((child = READ_ONCE(node->child))) {
+	while ((child = READ_ONCE(node->followed))) {
 		node = child;
 		add_times(times, node->times);
 	}
@@ -673,4 +748,36 @@ u8 psi_node_times(const struct psi_node *node, u32 now, u32 times[])
 	for (left = states; left; left &= left - 1)
 		times[__ffs(left)] += now;
 	return states;
+}
+
+/**
+ * psi_take_growth - what the times of a node have grown by since they were folded
+ * @folded: times as they were folded last, units modulo 2^32; brought up to date
+ * @times:  the times now, units modulo 2^32; turned into what they have grown by
+ *
+ * What is taken of a stall is not more than of the time not idle, and of "full"
+ * not more than of "some" (R-7): a reader's clock may be a little ahead of the
+ * one by which a state began. The rest stays for the next fold, and so does all
+ * if there is no weight for it yet.
+ *
+ * Return: is there anything?
+ */
+bool psi_take_growth(u32 folded[], u32 times[])
+{
+	u32 most;
+	int s;
+
+	for (s = 0; s < PSI_NR_STATES; s++)
+		times[s] = psi_elapsed(folded[s], times[s]);
+	if (!times[PSI_NONIDLE])
+		return false;
+
+	for (s = 0; s < PSI_NR_STATES; s++) {
+		most = times[PSI_NONIDLE];
+		if (s == PSI_IO_FULL || s == PSI_MEM_FULL || s == PSI_CPU_FULL)
+			most = times[s - 1];
+		times[s] = min(times[s], most);
+		folded[s] += times[s];
+	}
+	return true;
 }

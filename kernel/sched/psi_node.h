@@ -11,22 +11,30 @@
 struct psi_group;
 
 /*
- * What is true of one task (R-2), as its psi_task keeps it.
+ * There are three alphabets of bits:
+ *
+ *	flags	what is true of a task, PSI_TASK_*, in psi_task::flags
+ *	contrib	what a contributor (a task, or the node of a child group) adds to
+ *		a node: PSI_IOWAIT and so on, in psi_task::contrib and
+ *		psi_node::contrib
+ *	states	in which stalls a node is, BIT(enum psi_state), in
+ *		psi_node::states
  */
+
+/* flags: what is true of one task */
 #define PSI_TASK_RUNNABLE	BIT(0)	/* wants a CPU, has one or not */
 #define PSI_TASK_ONCPU		BIT(1)	/* has one */
 #define PSI_TASK_IOWAIT		BIT(2)	/* sleeps for io; never with RUNNABLE */
 #define PSI_TASK_MEMSTALL	BIT(3)	/* is inside a memory stall section */
-#define PSI_TASK_EXEMPT		BIT(4)	/* counts for nothing: idle, observers */
-#define PSI_TASK_OBSERVER	BIT(5)	/* a thread of PSI itself */
-#define PSI_TASK_LENT		BIT(6)	/* an observer has its CPU for a moment */
+#define PSI_TASK_EXEMPT		BIT(4)	/* counts for nothing: idle, PSI's threads */
+#define PSI_TASK_WORKER		BIT(5)	/* a thread of PSI itself */
+#define PSI_TASK_PREEMPTED	BIT(6)	/* a PSI thread has its CPU for a moment */
 
-#define PSI_TASK_BITS		(BIT(7) - 1)
+#define PSI_TASK_FLAGS		(BIT(7) - 1)
 
 /*
- * What one contributor (a task, or a child node) adds to a node. Of the first
- * PSI_NR_COUNTS a node has any number; of the others at most one contributor,
- * because only one task is on the CPU.
+ * contrib: of the first PSI_NR_COUNTS a node has any number of contributors; of
+ * the others at most one, because only one task is on the CPU.
  */
 enum {
 	PSI_COUNT_IOWAIT,
@@ -46,14 +54,14 @@ enum {
 #define PSI_COUNTED_BITS	(BIT(PSI_NR_COUNTS) - 1)
 #define PSI_SINGLE_BITS		(PSI_ONCPU | PSI_ONCPU_MEMSTALL)
 #define PSI_RUNNING_BITS	(PSI_WAITING | PSI_ONCPU)
-#define PSI_NODE_BITS		(PSI_COUNTED_BITS | PSI_SINGLE_BITS)
+#define PSI_CONTRIB_BITS	(PSI_COUNTED_BITS | PSI_SINGLE_BITS)
 
-/* The states whose time a node measures. */
+/* states: those whose time a node measures */
 enum psi_state {
 	PSI_IO_SOME, PSI_IO_FULL,
 	PSI_MEM_SOME, PSI_MEM_FULL,
 	PSI_CPU_SOME, PSI_CPU_FULL,
-	PSI_IRQ_FULL,		/* told as an amount of time, never in a mask */
+	PSI_IRQ_FULL,		/* given as an amount of time, never in a mask */
 	PSI_NR_STALLS,
 	PSI_NONIDLE = PSI_NR_STALLS,	/* the weight of the others */
 	PSI_NR_STATES,
@@ -100,51 +108,80 @@ static inline u32 psi_elapsed(u32 from, u32 to)
 }
 
 /**
+ * struct psi_node_debug - what psi_debug.c finds out about a node
+ * @count:    what it should have counted
+ * @contrib:  what should be contributed to it
+ * @below:    what all tasks of the group and below it contribute
+ * @is_timed: @times and @at are valid
+ * @at:       when it was looked at last, units
+ * @times:    its times at that moment, units
+ *
+ * Locking: the CPU's rq lock.
+ */
+struct psi_node_debug {
+	u32		count[PSI_NR_COUNTS];
+	u8		contrib;
+	u8		below;
+	bool		is_timed;
+	u32		at;
+	u32		times[PSI_NR_STATES];
+};
+
+/**
  * struct psi_node - one group on one CPU
  * @count:	contributors that have each of the PSI_COUNTED_BITS
  * @times:	time spent in each state, units modulo 2^32; of those that still last,
  *		less the time at which they began. While @following, what has to be
- *		added to @child's times to get the node's.
- * @up:		the node that this one hands its bits up to, or NULL; not valid
- *		while @following
- * @bits:	PSI_* bits that at least one contributor has
- * @states:	mask of enum psi_state that follows from @bits
- * @tell:	states of which the caller wants to know when they begin
+ *		added to @followed's times to get the node's.
+ * @acct_parent: the node that accounts for what this one contributes, or NULL; not
+ *		valid while @following
+ * @contrib:	PSI_* bits that at least one contributor has
+ * @states:	mask of enum psi_state that follows from @contrib
+ * @notify:	states of which the caller wants to know when they begin
  * @level:	distance from the root, 255 for all that are further away
- * @following:	@child is the only contributor: whatever it is, the node is.
- *		@count, @bits and @states are not valid then.
+ * @following:	@followed is the only contributor: whatever it is, the node is.
+ *		@count, @contrib and @states are not valid then.
  * @streak:	how many changes in a row came from @source
- * @source:	which node was the last to hand something up, as source_id() says
- * @child:	the child that is followed, or NULL
- * @parent:	node of the parent group on the same CPU, or NULL
- * @group:	whose node it is
- * @folded:	times as they were at the last fold; belongs to the folder
+ * @source:	which node was the last to contribute a change, as source_id() says
+ * @followed:	the child whose state this node has, or NULL
+ * @parent:	node of the group above that is switched on, same CPU, or NULL
+ * @group:	whose node it is; fixed
+ * @folded:	times as they were at the last fold; under psi_group::lock
+ * @miscounted:	a count has been below zero, and was mended
+ * @debug:	with CONFIG_PSI_DEBUG
  *
  * All that a change touches stands in the first 64 bytes, one cache line.
+ *
+ * Locking: where no other lock is named, written under the CPU's rq lock inside of
+ * its psi_seq, and read under either.
  */
 struct psi_node {
 	u32		count[PSI_NR_COUNTS];
 	u32		times[PSI_NR_STATES];
-	struct psi_node	*up;
-	u8		bits;
+	struct psi_node	*acct_parent;
+	u8		contrib;
 	u8		states;
-	u8		tell;
+	u8		notify;
 	u8		level;
 	bool		following;
 	u8		streak;
 	u16		source;
 
-	struct psi_node	*child;
+	struct psi_node	*followed;
 	struct psi_node	*parent;
 	struct psi_group *group;
 	u32		folded[PSI_NR_STATES];
+	bool		miscounted;
+#ifdef CONFIG_PSI_DEBUG
+	struct psi_node_debug debug;
+#endif
 } __aligned(64);
 
 /**
  * struct psi_change - one contributor of a node changes
  * @node: the node, or NULL: there is nothing to do
- * @old:  PSI_* bits that the contributor had
- * @new:  PSI_* bits that it has now
+ * @old:  contrib bits that the contributor had
+ * @new:  those that it has now
  */
 struct psi_change {
 	struct psi_node	*node;
@@ -153,17 +190,17 @@ struct psi_change {
 };
 
 void psi_node_setup(void);
-u8 psi_task_bits(u8 state);
-u8 psi_states(u8 bits);
+u8 psi_task_contrib(u8 flags);
+u8 psi_states(u8 contrib);
 void psi_node_init(struct psi_node *node, struct psi_node *parent);
 bool psi_node_change(struct psi_change c, u32 now);
 bool psi_node_switch(struct psi_change prev, struct psi_change next, u32 now);
 bool psi_node_irq(struct psi_node *node, u32 units);
+bool psi_take_growth(u32 folded[], u32 times[]);
 bool psi_node_set_parent(struct psi_node *node, struct psi_node *parent, u32 now);
-void psi_node_set_tell(struct psi_node *node, enum psi_state state, bool tell);
+void psi_node_set_notify(struct psi_node *node, enum psi_state state, bool notify);
 bool psi_node_is_followed(const struct psi_node *node);
 void psi_node_forget(struct psi_node *node);
-bool psi_node_miscounted(void);
 u8 psi_node_states(const struct psi_node *node);
 u8 psi_node_times(const struct psi_node *node, u32 now, u32 times[]);
 

@@ -86,15 +86,15 @@ static void rules(struct kunit *test)
 	psi_node_init(&node, NULL);
 	for (i = 0; i < ARRAY_SIZE(c->tasks) && c->tasks[i]; i++)
 		psi_node_change((struct psi_change) {
-			&node, 0, psi_task_bits(c->tasks[i]) }, 0);
+			&node, 0, psi_task_contrib(c->tasks[i]) }, 0);
 	KUNIT_EXPECT_EQ(test, node.states, c->states);
 
 	/* And all of it goes away again. */
 	while (i--)
 		psi_node_change((struct psi_change) {
-			&node, psi_task_bits(c->tasks[i]), 0 }, 0);
+			&node, psi_task_contrib(c->tasks[i]), 0 }, 0);
 	KUNIT_EXPECT_EQ(test, node.states, 0);
-	KUNIT_EXPECT_EQ(test, node.bits, 0);
+	KUNIT_EXPECT_EQ(test, node.contrib, 0);
 }
 
 /* ----------------------- Random histories ----------------------- */
@@ -105,13 +105,13 @@ static void rules(struct kunit *test)
 #define EPISODES	1000
 
 enum event_kind {
-	WAKE, SWITCH, MEMSTALL, REGROUP, MIGRATE, IRQ, TURN, TRIGGER, REST, REPLACE,
+	WAKE, SWITCH, MEMSTALL, REGROUP, MIGRATE, IRQ, TURN, TRIGGER, IDLE, REPLACE,
 	NR_KINDS
 };
 
 static const char * const kind_name[] = {
 	"wake", "switch", "memstall", "regroup", "migrate", "irq", "turn on or off",
-	"trigger", "rest", "replace"
+	"trigger", "idle", "replace"
 };
 
 /*
@@ -131,7 +131,7 @@ struct sim_task {
 	int	group;
 	bool	runnable, iowait, memstall;
 	bool	here;		/* counted on this CPU; else migrating */
-	u8	told;		/* what psi_node.c was told last, */
+	u8	contrib;	/* what psi_node.c was told last, */
 	int	where;		/* and of which group; -1 of none */
 };
 
@@ -139,7 +139,7 @@ struct sim {
 	int		nr_groups, nr_tasks;
 	int		parent[MAX_GROUPS];
 	bool		off[MAX_GROUPS];
-	u8		tell[MAX_GROUPS];	/* what should be told of */
+	u8		notify[MAX_GROUPS];	/* what should be notified of */
 	struct sim_task	task[MAX_TASKS];
 	int		curr;			/* a task, or -1 */
 	u64		now;			/* ns */
@@ -152,8 +152,8 @@ struct sim {
 	/* the model */
 	u64		naive[MAX_GROUPS][PSI_NR_STATES];	/* units */
 	u8		naive_states[MAX_GROUPS];
-	bool		naive_tell;		/* has something begun? */
-	bool		naive_irq;		/* is somebody to be told of irq time? */
+	bool		naive_notify;		/* has something begun? */
+	bool		naive_irq;		/* is somebody to be notified of irq time? */
 	u64		naive_since;				/* units */
 };
 
@@ -179,7 +179,7 @@ static void sim_init(struct sim *sim, u64 seed, u64 start)
 		/* Some trees reach down to where levels are all the same. */
 		if (!i && prandom_u32_state(&rnd) % 4 == 0)
 			sim->node[i].level = U8_MAX - 3;
-		sim->tell[i] = BIT(PSI_NONIDLE);
+		sim->notify[i] = BIT(PSI_NONIDLE);
 	}
 	for (i = 0; i < sim->nr_tasks; i++) {
 		sim->task[i].group = prandom_u32_state(&rnd) % sim->nr_groups;
@@ -201,7 +201,7 @@ static void naive_update(struct sim *sim)
 				sim->naive[g][s] += now - sim->naive_since;
 	}
 	sim->naive_since = now;
-	sim->naive_tell = false;
+	sim->naive_notify = false;
 
 	for (i = 0; i < sim->nr_tasks; i++) {
 		struct sim_task *t = &sim->task[i];
@@ -234,8 +234,8 @@ static void naive_update(struct sim *sim)
 			mask |= st[s] << s;
 		if (sim->off[g])
 			mask = 0;
-		if (mask & ~sim->naive_states[g] & sim->tell[g])
-			sim->naive_tell = true;
+		if (mask & ~sim->naive_states[g] & sim->notify[g])
+			sim->naive_notify = true;
 		sim->naive_states[g] = mask;
 	}
 }
@@ -251,7 +251,7 @@ static u8 sim_state(const struct sim *sim, int i)
 }
 
 /* Where what is in a group counts: there, or above if that is off. Or -1. */
-static int target(const struct sim *sim, int g)
+static int acct_group(const struct sim *sim, int g)
 {
 	while (g >= 0 && sim->off[g])
 		g = sim->parent[g];
@@ -263,7 +263,7 @@ static struct psi_node *node_of(struct sim *sim, int g)
 	return g < 0 ? NULL : &sim->node[g];
 }
 
-/* What has to be told of task i, as psi.c would do it. */
+/* What has to be notified of task i, as psi.c would do it. */
 static struct psi_change sim_change(struct sim *sim, int i)
 {
 	struct psi_change c = { };
@@ -272,58 +272,58 @@ static struct psi_change sim_change(struct sim *sim, int i)
 	if (i < 0)
 		return c;
 	t = &sim->task[i];
-	c.old = t->told;
-	c.new = t->here ? psi_task_bits(sim_state(sim, i)) : 0;
-	t->told = c.new;
+	c.old = t->contrib;
+	c.new = t->here ? psi_task_contrib(sim_state(sim, i)) : 0;
+	t->contrib = c.new;
 	if (!c.old)
-		t->where = target(sim, t->group);
+		t->where = acct_group(sim, t->group);
 	if (c.old != c.new)
 		c.node = node_of(sim, t->where);
 	return c;
 }
 
-/* The task's group, or its target, has changed. */
+/* The task's group, or where that counts, has changed. */
 static bool sim_recount(struct sim *sim, int i, u32 now)
 {
 	struct sim_task *t = &sim->task[i];
-	struct psi_change from = { node_of(sim, t->where), t->told, 0 };
-	struct psi_change to = { node_of(sim, target(sim, t->group)), 0, t->told };
+	struct psi_change from = { node_of(sim, t->where), t->contrib, 0 };
+	struct psi_change to = { node_of(sim, acct_group(sim, t->group)), 0, t->contrib };
 
-	if (!t->told || from.node == to.node)
+	if (!t->contrib || from.node == to.node)
 		return false;
-	t->where = target(sim, t->group);
+	t->where = acct_group(sim, t->group);
 	return psi_node_switch(from, to, now);
 }
 
 /* Switch a group off or on, and move all that now counts somewhere else. */
 static bool sim_turn(struct sim *sim, int g, u32 now)
 {
-	bool tell = false;
+	bool notify = false;
 	int i;
 
 	sim->off[g] = !sim->off[g];
 	for (i = 0; i < sim->nr_tasks; i++)
-		tell |= sim_recount(sim, i, now);
+		notify |= sim_recount(sim, i, now);
 	for (i = 1; i < sim->nr_groups; i++)
-		tell |= psi_node_set_parent(&sim->node[i],
-				node_of(sim, target(sim, sim->parent[i])), now);
-	return tell;
+		notify |= psi_node_set_parent(&sim->node[i],
+				node_of(sim, acct_group(sim, sim->parent[i])), now);
+	return notify;
 }
 
 /* A trigger appears or goes. */
 static void sim_trigger(struct sim *sim, int g, enum psi_state state)
 {
-	sim->tell[g] ^= BIT(state);
-	psi_node_set_tell(&sim->node[g], state, sim->tell[g] & BIT(state));
+	sim->notify[g] ^= BIT(state);
+	psi_node_set_notify(&sim->node[g], state, sim->notify[g] & BIT(state));
 }
 
-/* Nothing happens in the group: it wants to be told when something does. */
-static void sim_rest(struct sim *sim, int g)
+/* Nothing happens in the group: it wants to be notified when something does. */
+static void sim_idle(struct sim *sim, int g)
 {
 	if (sim->naive_states[g])
 		return;
-	sim->tell[g] |= BIT(PSI_NONIDLE);
-	psi_node_set_tell(&sim->node[g], PSI_NONIDLE, true);
+	sim->notify[g] |= BIT(PSI_NONIDLE);
+	psi_node_set_notify(&sim->node[g], PSI_NONIDLE, true);
 }
 
 static bool is_empty(const struct sim *sim, int g)
@@ -364,23 +364,23 @@ static void sim_replace(struct sim *sim, int g, int parent)
 
 	sim->parent[g] = parent;
 	sim->off[g] = false;
-	sim->tell[g] = BIT(PSI_NONIDLE);
+	sim->notify[g] = BIT(PSI_NONIDLE);
 	sim->naive_states[g] = 0;
 	memset(sim->naive[g], 0, sizeof(sim->naive[g]));
-	psi_node_init(&sim->node[g], node_of(sim, target(sim, parent)));
+	psi_node_init(&sim->node[g], node_of(sim, acct_group(sim, parent)));
 	sim->node[g].level = min(sim->node[parent].level + 1, U8_MAX);
 }
 
-/* What psi.c does when it is told. */
-static void sim_told(struct sim *sim)
+/* What psi.c does when it is notified. */
+static void sim_take_notice(struct sim *sim)
 {
 	int g;
 
 	for (g = 0; g < sim->nr_groups; g++) {
 		if (!(psi_node_states(&sim->node[g]) & BIT(PSI_NONIDLE)))
 			continue;
-		psi_node_set_tell(&sim->node[g], PSI_NONIDLE, false);
-		sim->tell[g] &= ~BIT(PSI_NONIDLE);
+		psi_node_set_notify(&sim->node[g], PSI_NONIDLE, false);
+		sim->notify[g] &= ~BIT(PSI_NONIDLE);
 	}
 }
 
@@ -405,22 +405,22 @@ static int pick_group(struct sim *sim, const struct event *e)
 	return g;
 }
 
-/* Interrupts take time from the task on the CPU. Return: has psi_node.c told of that? */
+/* Interrupts take time from the task on the CPU. Return: has psi_node.c notified of that? */
 static bool sim_irq(struct sim *sim, u32 units)
 {
-	int g = target(sim, sim->task[sim->curr].group);
-	bool told = psi_node_irq(node_of(sim, g), units);
+	int g = acct_group(sim, sim->task[sim->curr].group);
+	bool notified = psi_node_irq(node_of(sim, g), units);
 
 	for (; g >= 0; g = sim->parent[g]) {
 		if (sim->off[g])
 			continue;
 		sim->naive[g][PSI_IRQ_FULL] += units;
-		sim->naive_irq |= sim->tell[g] & BIT(PSI_IRQ_FULL);
+		sim->naive_irq |= sim->notify[g] & BIT(PSI_IRQ_FULL);
 	}
-	return told;
+	return notified;
 }
 
-/* Return: has psi_node.c told that something begins? */
+/* Return: has psi_node.c notified that something begins? */
 static bool sim_event(struct sim *sim, const struct event *e)
 {
 	int i = e->a % sim->nr_tasks, prev;
@@ -470,8 +470,8 @@ static bool sim_event(struct sim *sim, const struct event *e)
 	case TRIGGER:
 		sim_trigger(sim, pick_group(sim, e), e->a % PSI_NR_STALLS);
 		return false;
-	case REST:
-		sim_rest(sim, pick_group(sim, e));
+	case IDLE:
+		sim_idle(sim, pick_group(sim, e));
 		return false;
 	case REPLACE:
 		i = pick_empty(sim, e->b);
@@ -500,16 +500,16 @@ static bool sim_agrees(struct sim *sim)
 }
 
 /*
- * Whatever begins that is of interest is told of. What is told of has begun; but
+ * Whatever begins that is of interest is notified of. What is notified of has begun; but
  * a node may tell that it is not idle because one that follows it, or did, wants
  * to know, and too far down a state may begin and end in one step.
  */
-static bool sim_told_right(struct sim *sim, const u8 before[], bool told)
+static bool sim_notified_right(struct sim *sim, const u8 before[], bool notified)
 {
 	int g;
 
-	if (!told || sim->naive_tell || sim->node[0].level)
-		return told >= sim->naive_tell;
+	if (!notified || sim->naive_notify || sim->node[0].level)
+		return notified >= sim->naive_notify;
 	for (g = 0; g < sim->nr_groups; g++)
 		if (sim->naive_states[g] && !before[g])
 			return true;
@@ -521,7 +521,7 @@ static int replay(struct sim *sim, const struct event *events, int nr,
 		  u64 seed, u64 start)
 {
 	u8 before[MAX_GROUPS];
-	bool told;
+	bool notified;
 	int i, g;
 
 	sim_init(sim, seed, start);
@@ -529,22 +529,22 @@ static int replay(struct sim *sim, const struct event *events, int nr,
 		if (events[i].skip)
 			continue;
 		sim->naive_irq = false;
-		told = sim_event(sim, &events[i]);
+		notified = sim_event(sim, &events[i]);
 		if (events[i].kind == IRQ) {
-			if (told != sim->naive_irq)
+			if (notified != sim->naive_irq)
 				return i + 1;
-			told = false;
+			notified = false;
 		}
 		memcpy(before, sim->naive_states, sizeof(before));
 		naive_update(sim);
 		if (!sim_agrees(sim))
 			return i + 1;
 		/* In the middle of a turn, states may come and go. */
-		if (!sim_told_right(sim, before, told) &&
-		    (events[i].kind != TURN || !told))
+		if (!sim_notified_right(sim, before, notified) &&
+		    (events[i].kind != TURN || !notified))
 			return i + 1;
-		if (told)
-			sim_told(sim);
+		if (notified)
+			sim_take_notice(sim);
 		for (g = 0; g < sim->nr_groups; g++)
 			sim->following += sim->node[g].following;
 	}
@@ -748,7 +748,7 @@ static void adjoining_intervals_are_exact(struct kunit *test)
 static void same_states_are_not_touched(struct kunit *test)
 {
 	struct psi_node node;
-	struct psi_change c = { .node = &node, .new = psi_task_bits(RUN) };
+	struct psi_change c = { .node = &node, .new = psi_task_contrib(RUN) };
 	u32 times[PSI_NR_STATES];
 
 	psi_node_init(&node, NULL);
@@ -763,7 +763,7 @@ static void same_states_are_not_touched(struct kunit *test)
 /* of a switch, what cancels out is not seen where the two paths meet. */
 static void a_switch_cancels_out_above(struct kunit *test)
 {
-	struct psi_node root, deep[3], flat;
+	static struct psi_node root, deep[3], flat;
 	struct psi_change prev, next;
 	int i;
 
@@ -772,8 +772,8 @@ static void a_switch_cancels_out_above(struct kunit *test)
 	for (i = 0; i < 3; i++)
 		psi_node_init(&deep[i], i ? &deep[i - 1] : &root);
 
-	prev = (struct psi_change) { &deep[2], psi_task_bits(CPU), psi_task_bits(RUN) };
-	next = (struct psi_change) { &flat, psi_task_bits(RUN), psi_task_bits(CPU) };
+	prev = (struct psi_change) { &deep[2], psi_task_contrib(CPU), psi_task_contrib(RUN) };
+	next = (struct psi_change) { &flat, psi_task_contrib(RUN), psi_task_contrib(CPU) };
 	psi_node_change((struct psi_change) { prev.node, 0, prev.old }, 100);
 	psi_node_change((struct psi_change) { next.node, 0, next.old }, 100);
 
@@ -801,11 +801,11 @@ static void moves_leave_the_running_task_alone(struct kunit *test)
 	psi_node_init(&root, NULL);
 	psi_node_init(&from, &root);
 	psi_node_init(&to, &root);
-	psi_node_change((struct psi_change) { &to, 0, psi_task_bits(CPU) }, 100);
-	psi_node_change((struct psi_change) { &from, 0, psi_task_bits(RUN) }, 100);
+	psi_node_change((struct psi_change) { &to, 0, psi_task_contrib(CPU) }, 100);
+	psi_node_change((struct psi_change) { &from, 0, psi_task_contrib(RUN) }, 100);
 
-	psi_node_switch((struct psi_change) { &from, psi_task_bits(RUN), 0 },
-			(struct psi_change) { &to, 0, psi_task_bits(RUN) }, 200);
+	psi_node_switch((struct psi_change) { &from, psi_task_contrib(RUN), 0 },
+			(struct psi_change) { &to, 0, psi_task_contrib(RUN) }, 200);
 	KUNIT_EXPECT_EQ(test, psi_node_states(&root), S(NONIDLE) | S(CPU_SOME));
 	KUNIT_EXPECT_EQ(test, psi_node_states(&to), S(NONIDLE) | S(CPU_SOME));
 	KUNIT_EXPECT_EQ(test, psi_node_states(&from), 0);
@@ -838,14 +838,14 @@ static struct forks *plant(struct kunit *test, bool one)
 	f->leaf[1] = &f->chain[!one][DEEP - 1];
 
 	/* the first one runs */
-	psi_node_change((struct psi_change) { f->leaf[0], 0, psi_task_bits(CPU) }, 0);
+	psi_node_change((struct psi_change) { f->leaf[0], 0, psi_task_contrib(CPU) }, 0);
 	return f;
 }
 
 /* Two tasks wake each other up and sleep, 10 units waiting and 10 without. */
 static void take_turns(struct forks *f, int turns)
 {
-	const u8 run = psi_task_bits(RUN), cpu = psi_task_bits(CPU);
+	const u8 run = psi_task_contrib(RUN), cpu = psi_task_contrib(CPU);
 	int i, a = 0;
 
 	for (i = 0; i < 2 * turns; i++, a = !a) {
@@ -882,7 +882,7 @@ static void one_busy_group_is_followed(struct kunit *test)
 	take_turns(f, ENOUGH);
 	KUNIT_EXPECT_EQ(test, count_following(f, 0), DEEP - 1);
 	KUNIT_EXPECT_TRUE(test, f->root.following);
-	KUNIT_EXPECT_NULL(test, f->leaf[0]->up);
+	KUNIT_EXPECT_NULL(test, f->leaf[0]->acct_parent);
 
 	above = f->chain[0][DEEP - 2];
 	take_turns(f, ENOUGH);
@@ -902,8 +902,8 @@ static void two_busy_groups_meet_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, count_following(f, 0), DEEP - 1);
 	KUNIT_EXPECT_EQ(test, count_following(f, 1), DEEP - 1);
 	KUNIT_EXPECT_FALSE(test, f->root.following);
-	KUNIT_EXPECT_PTR_EQ(test, f->leaf[0]->up, &f->root);
-	KUNIT_EXPECT_PTR_EQ(test, f->leaf[1]->up, &f->root);
+	KUNIT_EXPECT_PTR_EQ(test, f->leaf[0]->acct_parent, &f->root);
+	KUNIT_EXPECT_PTR_EQ(test, f->leaf[1]->acct_parent, &f->root);
 
 	expect_time(test, f, &f->root, PSI_NONIDLE, f->now);
 	expect_time(test, f, &f->root, PSI_CPU_SOME, f->now / 2);
@@ -917,19 +917,19 @@ static void a_trigger_ends_following(struct kunit *test)
 	struct psi_node *middle = &f->chain[0][7];
 
 	take_turns(f, ENOUGH);
-	psi_node_set_tell(middle, PSI_CPU_SOME, true);
+	psi_node_set_notify(middle, PSI_CPU_SOME, true);
 	KUNIT_EXPECT_FALSE(test, middle->following);
-	KUNIT_EXPECT_PTR_EQ(test, f->leaf[0]->up, middle);
+	KUNIT_EXPECT_PTR_EQ(test, f->leaf[0]->acct_parent, middle);
 	KUNIT_EXPECT_TRUE(test, psi_node_change((struct psi_change) {
-		f->leaf[0], 0, psi_task_bits(RUN) }, f->now));
-	psi_node_change((struct psi_change) { f->leaf[0], psi_task_bits(RUN), 0 }, f->now);
+		f->leaf[0], 0, psi_task_contrib(RUN) }, f->now));
+	psi_node_change((struct psi_change) { f->leaf[0], psi_task_contrib(RUN), 0 }, f->now);
 
 	take_turns(f, ENOUGH);
 	KUNIT_EXPECT_FALSE(test, middle->following);
 	KUNIT_EXPECT_TRUE(test, f->root.following);
 	expect_time(test, f, middle, PSI_CPU_SOME, f->now / 2);
 
-	psi_node_set_tell(middle, PSI_CPU_SOME, false);
+	psi_node_set_notify(middle, PSI_CPU_SOME, false);
 	take_turns(f, ENOUGH);
 	KUNIT_EXPECT_TRUE(test, middle->following);
 	KUNIT_EXPECT_EQ(test, count_following(f, 0), DEEP - 1);
@@ -941,7 +941,7 @@ static void a_followed_group_can_go(struct kunit *test)
 {
 	struct forks *f = plant(test, true);
 	struct psi_node *leaf = f->leaf[0], *above = leaf->parent;
-	const u8 cpu = psi_task_bits(CPU);
+	const u8 cpu = psi_task_contrib(CPU);
 
 	take_turns(f, ENOUGH);
 	psi_node_change((struct psi_change) { leaf, cpu, 0 }, f->now);
@@ -965,8 +965,8 @@ static void a_followed_group_can_go(struct kunit *test)
  */
 static void following_ends_on_the_way(struct kunit *test)
 {
-	const u8 run = psi_task_bits(CPU), wait = psi_task_bits(RUN);
-	struct psi_node top, middle, aside, leaf[2];
+	const u8 run = psi_task_contrib(CPU), wait = psi_task_contrib(RUN);
+	static struct psi_node top, middle, aside, leaf[2];
 	int turns, i;
 	u8 now, then;
 
@@ -1001,10 +1001,43 @@ static void following_ends_on_the_way(struct kunit *test)
 	}
 }
 
+/* however deep a tree is, nobody walks along a chain for long. */
+static void chains_are_short(struct kunit *test)
+{
+	const int deep = 400;
+	const u8 run = psi_task_contrib(CPU);
+	int i, length, following = 0, longest = 0;
+	struct psi_node *node, *n;
+	u32 times[PSI_NR_STATES];
+
+	node = kunit_kcalloc(test, deep, sizeof(*node), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, node);
+	for (i = 0; i < deep; i++)
+		psi_node_init(&node[i], i ? &node[i - 1] : NULL);
+
+	/* From the bottom, and later from a place higher up, and from the bottom again. */
+	for (i = 0; i < 3000; i++) {
+		n = &node[i < 1000 || i >= 2000 ? deep - 1 : deep / 2];
+		psi_node_change((struct psi_change) { n, 0, run }, 20 * i);
+		psi_node_change((struct psi_change) { n, run, 0 }, 20 * i + 10);
+	}
+
+	for (i = 0; i < deep; i++) {
+		for (n = &node[i], length = 0; n->following; n = n->followed)
+			length++;
+		longest = max(longest, length);
+		following += length > 0;
+		psi_node_times(&node[i], 20 * 3000, times);
+		KUNIT_EXPECT_EQ(test, times[PSI_NONIDLE], i <= deep / 2 ? 30000 : 20000);
+	}
+	KUNIT_EXPECT_LE(test, longest, 64);
+	KUNIT_EXPECT_GT(test, following, deep * 9 / 10);
+}
+
 /* Two that alternate are not followed: that would be more work. */
 static void alternating_groups_are_not_followed(struct kunit *test)
 {
-	const u8 run = psi_task_bits(CPU);
+	const u8 run = psi_task_contrib(CPU);
 	struct forks *f = plant(test, false);
 	int i;
 
@@ -1022,7 +1055,7 @@ static void alternating_groups_are_not_followed(struct kunit *test)
 
 static void long_states_last_68_minutes(struct kunit *test)
 {
-	u64 start = 5 * NSEC_PER_SEC, minutes68 = 68ULL * 60 * NSEC_PER_SEC;
+	u64 start = 5ULL * NSEC_PER_SEC, minutes68 = 68ULL * 60 * NSEC_PER_SEC;
 	u32 times[PSI_NR_STATES];
 	struct psi_node node;
 
@@ -1076,7 +1109,7 @@ static void idle_nodes_keep_no_time(struct kunit *test)
 
 static void a_wrong_count_mends(struct kunit *test)
 {
-	struct psi_change c = { .old = psi_task_bits(RUN), .new = 0 };
+	struct psi_change c = { .old = psi_task_contrib(RUN), .new = 0 };
 	struct psi_node node;
 
 	/* Taken away, though it never came. */
@@ -1090,13 +1123,70 @@ static void a_wrong_count_mends(struct kunit *test)
 	swap(c.old, c.new);
 	psi_node_change(c, 30);
 	KUNIT_EXPECT_EQ(test, node.states, 0);
+
+	/* It is known of this node, and of no other. */
+	KUNIT_EXPECT_TRUE(test, node.miscounted);
+}
+
+/* Times of a node that grow by so much. */
+static void add_growth(u32 times[], u32 io_some, u32 io_full, u32 irq, u32 nonidle)
+{
+	times[PSI_IO_SOME] += io_some;
+	times[PSI_IO_FULL] += io_full;
+	times[PSI_IRQ_FULL] += irq;
+	times[PSI_NONIDLE] += nonidle;
+}
+
+static void expect_growth(struct kunit *test, u32 folded[], const u32 now[], u32 io_some,
+			  u32 io_full, u32 irq, u32 nonidle)
+{
+	u32 times[PSI_NR_STATES];
+
+	memcpy(times, now, sizeof(times));
+	KUNIT_EXPECT_EQ(test, psi_take_growth(folded, times), nonidle > 0);
+	if (!nonidle)
+		return;
+	KUNIT_EXPECT_EQ(test, times[PSI_IO_SOME], io_some);
+	KUNIT_EXPECT_EQ(test, times[PSI_IO_FULL], io_full);
+	KUNIT_EXPECT_EQ(test, times[PSI_IRQ_FULL], irq);
+	KUNIT_EXPECT_EQ(test, times[PSI_NONIDLE], nonidle);
+}
+
+/* what there is no weight for yet is not lost, but stays for the next fold. */
+static void growth_without_weight_stays(struct kunit *test)
+{
+	u32 folded[PSI_NR_STATES] = { }, now[PSI_NR_STATES] = { };
+
+	add_growth(now, 0, 0, 5, 0);
+	expect_growth(test, folded, now, 0, 0, 0, 0);
+	add_growth(now, 0, 0, 2, 10);
+	expect_growth(test, folded, now, 0, 0, 7, 10);
+	expect_growth(test, folded, now, 0, 0, 0, 0);
+}
+
+/* no stall is longer than the time not idle, nor "full" than "some". */
+static void growth_is_no_longer_than_what_it_is_part_of(struct kunit *test)
+{
+	u32 folded[PSI_NR_STATES] = { }, now[PSI_NR_STATES] = { };
+
+	/* A reader looked a little later than the clock by which a state then began. */
+	add_growth(now, 7, 12, 0, 10);
+	expect_growth(test, folded, now, 7, 7, 0, 10);
+	add_growth(now, 25, 1, 30, 20);
+	expect_growth(test, folded, now, 20, 6, 20, 20);
+	add_growth(now, 0, 0, 0, 100);
+	expect_growth(test, folded, now, 5, 0, 10, 100);
+
+	/* Times go back a little; that is no time of 73 minutes. */
+	add_growth(now, -3, 0, 0, 4);
+	expect_growth(test, folded, now, 0, 0, 0, 4);
 }
 
 /* Further down than a node can tell its level. */
 static void very_deep_trees_count_right(struct kunit *test)
 {
 	const int deep = 300, fork = 280;
-	const u8 run = psi_task_bits(RUN), cpu = psi_task_bits(CPU);
+	const u8 run = psi_task_contrib(RUN), cpu = psi_task_contrib(CPU);
 	u32 times[PSI_NR_STATES], waits;
 	struct psi_node *node, *leaf[2];
 	int i;
@@ -1130,7 +1220,8 @@ static void very_deep_trees_count_right(struct kunit *test)
 static void changes_touch_one_cache_line(struct kunit *test)
 {
 	KUNIT_EXPECT_LE(test, offsetofend(struct psi_node, source), 64);
-	KUNIT_EXPECT_LE(test, sizeof(struct psi_node), 128);
+	if (!IS_ENABLED(CONFIG_PSI_DEBUG))
+		KUNIT_EXPECT_LE(test, sizeof(struct psi_node), 128);
 }
 
 static struct kunit_case psi_node_cases[] = {
@@ -1146,11 +1237,14 @@ static struct kunit_case psi_node_cases[] = {
 	KUNIT_CASE(a_trigger_ends_following),
 	KUNIT_CASE(a_followed_group_can_go),
 	KUNIT_CASE(following_ends_on_the_way),
+	KUNIT_CASE(chains_are_short),
 	KUNIT_CASE(alternating_groups_are_not_followed),
 	KUNIT_CASE(long_states_last_68_minutes),
 	KUNIT_CASE(clocks_may_disagree),
 	KUNIT_CASE(idle_nodes_keep_no_time),
 	KUNIT_CASE(a_wrong_count_mends),
+	KUNIT_CASE(growth_without_weight_stays),
+	KUNIT_CASE(growth_is_no_longer_than_what_it_is_part_of),
 	KUNIT_CASE(very_deep_trees_count_right),
 	KUNIT_CASE(changes_touch_one_cache_line),
 	{ }

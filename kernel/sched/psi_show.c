@@ -39,7 +39,7 @@ static void show_line(struct seq_file *m, const char *name,
  * @group: whose pressure
  * @res:   of what
  *
- * Context: process context, or at least interrupts on.
+ * Context: may sleep.
  * Return: 0; -EOPNOTSUPP for PSI_IRQ without a clock for interrupts.
  */
 int psi_show(struct seq_file *m, struct psi_group *group, enum psi_resource res)
@@ -99,7 +99,7 @@ static int psi_proc_show(struct seq_file *m, void *unused)
 
 static int psi_proc_open(struct inode *inode, struct file *file)
 {
-	struct psi_file *f = kzalloc(sizeof(*f), GFP_KERNEL);
+	struct psi_file *f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
 	int ret;
 
 	if (!f)

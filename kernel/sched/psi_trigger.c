@@ -2,20 +2,32 @@
 /*
  * Pressure stall information: triggers.
  *
- * One thread polls for all triggers of the system. psi_window.c says when a
- * trigger wants to be looked at and when it has an event; here is what makes the
- * thread look only while there is something to see, and what makes it safe.
+ * psi_window.c says when a monitor (all triggers of one group, state and window size)
+ * wants to be looked at, and which of its triggers have an event. Here is what makes
+ * a thread look only while there is something to see, and what makes it safe.
  *
- * A trigger that was quiet for a window is not looked at any more. Its nodes tell
- * when its state begins (psi_node::tell). That is in the scheduler, where nothing
- * can be woken, so the group is put on psi_begun and an irq_work wakes the
- * thread. While a state is set in psi_group::told, all triggers of that state
- * are being looked at or will be soon, and nobody needs to be told again:
+ * There are two threads, with nothing in common but the code: psi_poll, of the lowest
+ * real-time priority, for triggers whose opener had CAP_SYS_RESOURCE, and
+ * psi_poll_user, of normal priority, for those of all others (R-8).
  *
- *	set	by whoever tells, under a rq lock
- *	cleared	when a trigger is quiet. What happened on a CPU before its rq
- *		lock is taken next is found by looking once more; what happens
- *		after that finds the bit clear (stays_quiet()).
+ * A monitor that was quiet for a window is not looked at any more. The group's nodes
+ * notify when a state begins (psi_node::notify). That is in the scheduler, where
+ * nothing can be woken, so the group's psi_monitors are put on the poller's list of
+ * those pending, and an irq_work wakes the thread. While a state is set in
+ * psi_monitors::notified, all monitors of that state are being looked at or will be
+ * soon, and no more notification is needed:
+ *
+ *	set	by psi_trigger_notify(), under a rq lock
+ *	cleared	by the poller, when a monitor is quiet. What happened on a CPU
+ *		before its rq lock is taken next is found by looking once more;
+ *		what happens after that finds the bit clear (is_over()), sets
+ *		it, and that is seen before the monitor rests.
+ *
+ * A thread works in rounds, and a round in steps, each of which takes the lock, does
+ * something of limited size and drops it again: take in one group that has notified,
+ * resume one monitor, look at one, wake one trigger. What takes longer, folding and
+ * checking all CPUs, is done without the lock, in a round once for all monitors of a
+ * state. The monitor may go meanwhile; its group stays (psi_trigger_forget()).
  *
  * Objects:
  *
@@ -28,16 +40,24 @@
  *			both cases, because epoll and poll() hold on to it.
  *	psi_trigger	made by write(), which publishes it in its listener;
  *			freed with the listener by psi_trigger_close(). For the
- *			thread it is alive while psi_poll_lock is held.
+ *			thread it is alive while psi_poller::lock is held.
+ *	monitor		made with its first trigger, freed with its last one.
+ *	psi_window	as many as there are triggers in a monitor.
  *	psi_group	of a cgroup: lives until the cgroup is freed, which is
  *			after its files are gone and with them its triggers. It
- *			may then still be in psi_begun; psi_trigger_forget().
+ *			may then still be pending; psi_trigger_forget().
  *
- * Locking: psi_poll_lock for everything that the thread looks at: the queue, the
- * groups' lists of triggers, windows. psi_tell_lock (may sleep) for what nodes tell
- * of. Order: psi_poll_lock, psi_group::lock, rq lock; psi_poll_lock, wait queue;
- * psi_tell_lock, rq lock. A pointer to a trigger in its listener is set
- * once, by cmpxchg; files are not closed while they are written to or polled.
+ * Who calls whom: files and psi_avgs.c call down to here, and so does psi.c with
+ * psi_trigger_notify(). This file reads totals from psi_avgs.h, and asks psi.c about
+ * nodes by what psi_cpu.h declares.
+ *
+ * Locking: psi_poller::lock (interrupts on) for everything that a thread looks at:
+ * its queue, the groups' monitors, triggers but for their @event. Whoever holds it
+ * does something of limited size and does not sleep. What a node notifies of follows
+ * from psi_monitors::watched, see psi_cpu_watch(). Order: psi_poller::lock, wait
+ * queue. Neither it nor psi_group::lock is taken inside of the other. A pointer to a
+ * trigger in its listener is set once, by cmpxchg; files are not closed while they are
+ * written to or polled.
  */
 #include <linux/atomic.h>
 #include <linux/capability.h>
@@ -53,7 +73,6 @@
 #include <linux/kstrtox.h>
 #include <linux/kthread.h>
 #include <linux/llist.h>
-#include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/sched/clock.h>
@@ -66,6 +85,7 @@
 #include <linux/user_namespace.h>
 
 #include "psi_avgs.h"
+#include "psi_cpu.h"
 #include "psi_hooks.h"
 #include "psi_trigger.h"
 #include "psi_window.h"
@@ -81,251 +101,573 @@
 static unsigned int psi_window_min_us = PSI_WINDOW_MIN_US_MOST;
 
 /**
- * struct psi_trigger - a trigger
- * @group:  whose pressure
- * @state:  which stall
- * @event:  there is one that nobody has seen
- * @wait:   the listener's
- * @window: what it wants and what it has seen
- * @look:   in the queue, by the time of the next look, unless it is quiet
- * @member: of psi_group::triggers
+ * struct psi_poller - one of the two threads
+ * @lock:    see above
+ * @looks:   monitors by the time of their next look, or of a held-back event
+ * @resumed: monitors that were quiet, and are to be looked at again
+ * @busy:    those that were looked at, and have events to deliver
+ * @current_monitor: what the thread is working on without @lock; NULL if that has gone
+ * @current_group: and its group, which has to stay
+ * @pending: groups in which states have begun, psi_monitors::pending; lockless
+ * @work:    wakes the thread from where the scheduler's locks are held
+ * @timer:   wakes it at @looks' first
+ * @task:    the thread
+ * @woken:   it has to look at @pending and @looks again
  */
-struct psi_trigger {
+struct psi_poller {
+	spinlock_t		lock;	/* for all that follows, but for what is lockless */
+	struct timerqueue_head	looks;
+	struct list_head	resumed;
+	struct list_head	busy;
+	struct psi_polled	*current_monitor;
+	struct psi_group	*current_group;
+
+	struct llist_head	pending;
+	struct irq_work		work;
+	struct hrtimer		timer;
+	struct task_struct	*task;
+	bool			woken;
+};
+
+static struct psi_poller psi_pollers[PSI_NR_POLLERS];
+
+/**
+ * struct psi_polled - a monitor, and where it belongs
+ * @monitor:  what its triggers want and what it has seen
+ * @monitors: of its group
+ * @group:    whose pressure
+ * @state:    which stall
+ * @quiet:    it is not looked at until the state begins
+ * @look:     of psi_poller::looks
+ * @by_size:  of psi_monitors::by_size
+ * @member:   of psi_monitors::quiet, or of psi_poller::resumed or @busy, or of none
+ *
+ * Locking: psi_poller::lock.
+ */
+struct psi_polled {
+	struct psi_monitor	monitor;
+	struct psi_monitors	*monitors;
 	struct psi_group	*group;
 	enum psi_state		state;
-	int			event;
-	wait_queue_head_t	*wait;
+	bool			quiet;
 
-	struct psi_window	window;
 	struct timerqueue_node	look;
+	struct rb_node		by_size;
 	struct list_head	member;
 };
 
-static DEFINE_SPINLOCK(psi_poll_lock);	/* triggers, but for their @event */
-static struct timerqueue_head psi_poll_queue = {
-	.rb_root = RB_ROOT_CACHED,
+/**
+ * struct psi_trigger - a trigger
+ * @threshold: what it wants
+ * @polled:    its monitor
+ * @poller:    whose thread looks at it
+ * @event:     there is one that nobody has seen
+ * @wait:      the listener's
+ */
+struct psi_trigger {
+	struct psi_threshold	threshold;
+	struct psi_polled	*polled;
+	struct psi_poller	*poller;
+	int			event;
+	wait_queue_head_t	*wait;
 };
 
-/* psi_group::nr_triggers, and that nodes tell accordingly. May sleep. */
-static DEFINE_MUTEX(psi_tell_lock);
+/* In psi_monitors::notified: they are in psi_poller::pending. */
+#define PSI_NOTIFY_PENDING	BIT(PSI_NONIDLE)
 
-static struct task_struct *psi_poll_task;
-static bool psi_poll_woken;
+/* ----------------------- Notified by the scheduler ----------------------- */
 
-static LLIST_HEAD(psi_begun);
-
-/* In psi_group::told: the group is in psi_begun. */
-#define PSI_TOLD_LISTED		BIT(PSI_NONIDLE)
-
-/* ------------------------- Told by the scheduler ------------------------- */
-
-static void wake_poller(void)
+static void wake_poller(struct psi_poller *p)
 {
-	WRITE_ONCE(psi_poll_woken, true);
-	wake_up_process(psi_poll_task);
+	WRITE_ONCE(p->woken, true);
+	wake_up_process(p->task);
 }
 
-static void psi_begun_fn(struct irq_work *unused)
+static void poller_work_fn(struct irq_work *work)
 {
-	wake_poller();
+	wake_poller(container_of(work, struct psi_poller, work));
 }
 
-static struct irq_work psi_begun_work = IRQ_WORK_INIT_HARD(psi_begun_fn);
+static void notify(struct psi_poller *p, struct psi_monitors *ms, u8 states)
+{
+	if (!(states & ~atomic_read(&ms->notified)))
+		return;
+
+	if (!(atomic_fetch_or(states | PSI_NOTIFY_PENDING, &ms->notified) & PSI_NOTIFY_PENDING))
+		llist_add(&ms->pending, &p->pending);
+	irq_work_queue(&p->work);
+}
 
 /**
- * psi_trigger_begun - states have begun of which a node has to tell
+ * psi_trigger_notify - states have begun of which a node has to notify
  * @group:  the node's group
  * @states: mask of enum psi_state, stalls only
  *
  * Context: rq lock held.
  */
-void psi_trigger_begun(struct psi_group *group, u8 states)
+void psi_trigger_notify(struct psi_group *group, u8 states)
 {
-	/* Pairs with the one in stays_quiet(): the CPU is in @active before. */
+	struct psi_monitors *ms;
+	int i;
+
+	/* Pairs with the one in is_over(): the CPU is in @active before. */
 	smp_mb();
-	if (!(states & ~atomic_read(&group->told)))
+	for (i = 0; i < PSI_NR_POLLERS; i++) {
+		ms = &group->monitors[i];
+		notify(&psi_pollers[i], ms, states & READ_ONCE(ms->watched));
+	}
+}
+
+/**
+ * psi_trigger_is_watched - are there triggers of a state?
+ * @group: the group
+ * @state: the state
+ *
+ * Context: any.
+ * Return: true if so.
+ */
+bool psi_trigger_is_watched(const struct psi_group *group, enum psi_state state)
+{
+	int i;
+
+	for (i = 0; i < PSI_NR_POLLERS; i++)
+		if (READ_ONCE(group->monitors[i].watched) & BIT(state))
+			return true;
+	return false;
+}
+
+/* ------------------------------ The pollers ------------------------------ */
+
+static bool is_queued(const struct psi_polled *m)
+{
+	return !RB_EMPTY_NODE(&m->look.node);
+}
+
+static void dequeue(struct psi_poller *p, struct psi_polled *m)
+{
+	if (is_queued(m))
+		timerqueue_del(&p->looks, &m->look);
+}
+
+static void queue(struct psi_poller *p, struct psi_polled *m, u64 when)
+{
+	dequeue(p, m);
+	if (when == U64_MAX)
 		return;
-
-	if (!(atomic_fetch_or(states | PSI_TOLD_LISTED, &group->told) & PSI_TOLD_LISTED))
-		llist_add(&group->begun, &psi_begun);
-	irq_work_queue(&psi_begun_work);
+	m->look.expires = ns_to_ktime(when);
+	timerqueue_add(&p->looks, &m->look);
 }
 
-/* ------------------------------ The poller ------------------------------ */
-
-static bool is_queued(const struct psi_trigger *t)
+/*
+ * Nothing has happened until @seen. Whatever happens from now on does notify, unless
+ * the state has already begun again. Return: false if it has.
+ */
+static bool is_over(struct psi_group *group, struct psi_monitors *ms, enum psi_state state,
+		    u64 seen)
 {
-	return !RB_EMPTY_NODE(&t->look.node);
-}
-
-static void queue_look(struct psi_trigger *t, u64 now)
-{
-	t->look.expires = ns_to_ktime(psi_window_next_look(&t->window, now));
-	timerqueue_add(&psi_poll_queue, &t->look);
-}
-
-static void resume_triggers(struct psi_group *group, int told, u64 now)
-{
-	struct psi_trigger *t;
-
-	list_for_each_entry(t, &group->triggers, member) {
-		if (is_queued(t) || !(told & BIT(t->state)))
-			continue;
-		psi_window_resume(&t->window, now);
-		queue_look(t, now);
-	}
-}
-
-/* Empty psi_begun. */
-static void take_begun(u64 now)
-{
-	struct psi_group *group, *next;
-	int told;
-
-	lockdep_assert_held(&psi_poll_lock);
-
-	llist_for_each_entry_safe(group, next, llist_del_all(&psi_begun), begun) {
-		told = atomic_fetch_andnot(PSI_TOLD_LISTED, &group->told);
-		resume_triggers(group, told, now);
-	}
-}
-
-/* Nothing has happened. From now on, does whatever happens tell? */
-static bool stays_quiet(struct psi_trigger *t)
-{
-	struct psi_group *group = t->group;
-	struct psi_stall stall;
+	u64 asked, when;
 	int cpu;
 
-	atomic_andnot(BIT(t->state), &group->told);
+	atomic_andnot(BIT(state), &ms->notified);
 
 	/*
-	 * Pairs with the one in psi_trigger_begun(): a CPU that is not yet in
-	 * @active will tell. Of the others, a state that has begun without
-	 * telling has done so before our turn with the rq lock: either it is
+	 * Pairs with the one in psi_trigger_notify(): a CPU that is not yet in
+	 * @active will notify. Of the others, a state that has begun without
+	 * notifying has done so before our turn with the rq lock: either it is
 	 * still there, or the total has grown.
 	 */
 	smp_mb__after_atomic();
 	for_each_cpu(cpu, group->active) {
-		if (psi_cpu_is_in(per_cpu_ptr(group->nodes, cpu), cpu, t->state))
+		if (psi_cpu_in_state(per_cpu_ptr(group->nodes, cpu), cpu, state))
 			return false;
+		cond_resched();
 	}
-	psi_group_read(group, t->state, 1, &stall);
-	return stall.total == t->window.seen;
+	asked = ktime_get_ns();
+	when = asked;
+	return psi_group_total(group, state, &when) == seen && when >= asked;
 }
 
-static void look_at(struct psi_trigger *t, u64 now)
+/* The thread works on a monitor without the lock. */
+static void leave_lock(struct psi_poller *p, struct psi_polled *m)
+	__releases(&p->lock)
 {
-	u64 total = psi_group_total(t->group, t->state, now);
+	p->current_monitor = m;
+	p->current_group = m->group;
+	spin_unlock(&p->lock);
+}
 
-	timerqueue_del(&psi_poll_queue, &t->look);
+/* Return: false if the monitor has gone. */
+static bool enter_lock(struct psi_poller *p)
+	__acquires(&p->lock)
+{
+	bool stays;
 
-	if (psi_window_look(&t->window, now, total)) {
-		WRITE_ONCE(t->event, 1);
-		wake_up_poll(t->wait, EPOLLPRI);
+	spin_lock(&p->lock);
+	stays = p->current_monitor;
+	p->current_monitor = NULL;
+	p->current_group = NULL;
+	return stays;
+}
+
+static void wait_for_look(struct psi_poller *p, struct psi_polled *m, u64 now)
+{
+	m->quiet = false;
+	list_del_init(&m->member);
+	queue(p, m, min(psi_monitor_next_held(&m->monitor),
+			psi_monitor_next_look(&m->monitor, now)));
+}
+
+static void wait_for_stall(struct psi_poller *p, struct psi_polled *m)
+{
+	m->quiet = true;
+	list_move(&m->member, &m->monitors->quiet[m->state]);
+	queue(p, m, psi_monitor_next_held(&m->monitor));
+}
+
+static void resume(struct psi_poller *p, struct psi_polled *m, u64 now)
+{
+	psi_monitor_resume(&m->monitor, now);
+	wait_for_look(p, m, now);
+}
+
+/* A monitor seems to have nothing more to see. Ask the CPUs, once in a round. */
+static void finish_quiet(struct psi_poller *p, struct psi_polled *m, u64 now)
+{
+	struct psi_monitors *ms = m->monitors;
+	enum psi_state state = m->state;
+	struct psi_group *group = m->group;
+	u64 seen = m->monitor.seen;
+	bool over, stays = true;
+
+	if (ms->checked[state] != now) {
+		leave_lock(p, m);
+		over = is_over(group, ms, state, seen);
+		stays = enter_lock(p);
+
+		ms->checked[state] = now;
+		ms->over &= ~BIT(state);
+		if (over)
+			ms->over |= BIT(state);
+		else	/* Others may have been notified by the bit that is cleared now. */
+			list_splice_tail_init(&ms->quiet[state], &p->resumed);
+	}
+	if (!stays)
+		return;
+	/* It may have begun since then, or there is a new trigger. */
+	if (ms->over & BIT(state) && !(atomic_read(&ms->notified) & BIT(state)) &&
+	    psi_monitor_is_quiet(&m->monitor, now))
+		wait_for_stall(p, m);
+	else
+		resume(p, m, now);
+}
+
+/* All has been done for a monitor. */
+static void finish(struct psi_poller *p, struct psi_polled *m, u64 now)
+{
+	if (psi_monitor_is_quiet(&m->monitor, now))
+		finish_quiet(p, m, now);
+	else
+		wait_for_look(p, m, now);
+}
+
+/* One that is quiet has an event to deliver that was held back. */
+static void look_at(struct psi_poller *p, struct psi_polled *m, u64 now)
+{
+	struct psi_group *group = m->group;
+	enum psi_state state = m->state;
+	u64 when = now, total;
+
+	dequeue(p, m);
+	list_del_init(&m->member);
+	if (m->quiet) {
+		m->quiet = false;
+		psi_monitor_resume(&m->monitor, now);
 	}
 
-	if (!psi_window_is_quiet(&t->window, now))
-		queue_look(t, now);
-	else if (!stays_quiet(t))
-		/* Others may have been told of with the bit that is cleared now. */
-		resume_triggers(t->group, BIT(t->state), now);
+	leave_lock(p, m);
+	total = psi_group_total(group, state, &when);
+	if (!enter_lock(p))
+		return;
+
+	/* Not so if somebody is still reading, or has looked meanwhile. */
+	if (when > m->monitor.seen_at)
+		psi_monitor_look(&m->monitor, when, total);
+	list_add_tail(&m->member, &p->busy);
+}
+
+/* @now is that of the round; an event is of the moment in which it comes. */
+static void deliver(struct psi_poller *p, struct psi_polled *m, u64 now)
+{
+	struct psi_threshold *threshold;
+	struct psi_trigger *t;
+
+	if (!psi_monitor_step(&m->monitor, ktime_get_ns(), &threshold)) {
+		finish(p, m, now);
+		return;
+	}
+	if (!threshold)
+		return;
+	t = container_of(threshold, struct psi_trigger, threshold);
+	WRITE_ONCE(t->event, 1);
+	wake_up_poll(t->wait, EPOLLPRI);
+}
+
+/* All quiet monitors of the states that have begun are to be looked at. */
+static void take_in(struct psi_poller *p, struct psi_monitors *ms)
+{
+	int notified = atomic_fetch_andnot(PSI_NOTIFY_PENDING, &ms->notified);
+	int s;
+
+	for (s = 0; s < PSI_NR_STALLS; s++)
+		if (notified & BIT(s))
+			list_splice_tail_init(&ms->quiet[s], &p->resumed);
+}
+
+static bool take_in_one(struct psi_poller *p)
+{
+	struct llist_node *node = llist_del_first(&p->pending);
+
+	if (node)
+		take_in(p, llist_entry(node, struct psi_monitors, pending));
+	return node;
+}
+
+static struct psi_polled *first_in(struct list_head *list)
+{
+	return list_first_entry_or_null(list, struct psi_polled, member);
+}
+
+static struct psi_polled *first_look(struct psi_poller *p)
+{
+	struct timerqueue_node *node = timerqueue_getnext(&p->looks);
+
+	return node ? container_of(node, struct psi_polled, look) : NULL;
+}
+
+/* May drop the lock for a while. Return: false if there is nothing to do at @now. */
+static bool do_a_little(struct psi_poller *p, u64 now)
+{
+	struct psi_polled *m;
+
+	m = first_in(&p->busy);
+	if (m) {
+		deliver(p, m, now);
+		return true;
+	}
+	m = first_in(&p->resumed);
+	if (m) {
+		resume(p, m, now);
+		return true;
+	}
+	if (take_in_one(p))
+		return true;
+	m = first_look(p);
+	if (m && m->look.expires <= ns_to_ktime(now)) {
+		look_at(p, m, now);
+		return true;
+	}
+	return false;
 }
 
 /* Return: true if there may be more to do at @now; else @next says when. */
-static bool poll_one(u64 now, ktime_t *next)
+static bool poll_step(struct psi_poller *p, u64 now, ktime_t *next)
 {
-	struct timerqueue_node *first;
-	bool due;
+	struct psi_polled *first;
+	bool more;
 
-	spin_lock(&psi_poll_lock);
+	spin_lock(&p->lock);
+	more = do_a_little(p, now);
+	first = first_look(p);
+	*next = first ? first->look.expires : KTIME_MAX;
+	spin_unlock(&p->lock);
 
-	take_begun(now);
-	first = timerqueue_getnext(&psi_poll_queue);
-	*next = first ? first->expires : KTIME_MAX;
-	due = *next <= ns_to_ktime(now);
-	if (due)
-		look_at(container_of(first, struct psi_trigger, look), now);
-
-	spin_unlock(&psi_poll_lock);
-	return due;
+	return more;
 }
 
-static void sleep_unless_woken(ktime_t until)
+/*
+ * A hard one, as a soft one may need another thread to run for it, whose running
+ * would be activity.
+ */
+static enum hrtimer_restart poller_timer_fn(struct hrtimer *timer)
 {
+	wake_poller(container_of(timer, struct psi_poller, timer));
+	return HRTIMER_NORESTART;
+}
+
+static void sleep_unless_woken(struct psi_poller *p, ktime_t until)
+{
+	if (until == KTIME_MAX)
+		hrtimer_cancel(&p->timer);
+	else
+		hrtimer_start(&p->timer, until, HRTIMER_MODE_ABS_HARD);
+
 	set_current_state(TASK_IDLE);
-	if (!READ_ONCE(psi_poll_woken))
-		schedule_hrtimeout(until == KTIME_MAX ? NULL : &until,
-				   HRTIMER_MODE_ABS);
+	if (!READ_ONCE(p->woken))
+		schedule();
 	__set_current_state(TASK_RUNNING);
 }
 
-static int psi_poll_thread(void *unused)
+static int psi_poll_thread(void *poller)
 {
+	struct psi_poller *p = poller;
 	ktime_t next;
 	u64 now;
 
-	psi_observe();
-	sched_set_fifo(current);
+	psi_exempt_current();
+	if (p == &psi_pollers[PSI_POLLER_PRIVILEGED])
+		sched_set_fifo_low(current);
 
 	for (;;) {
-		/* Before a look into psi_begun: who comes later wakes us. */
-		smp_store_mb(psi_poll_woken, false);
+		/* Before a look at what is pending: who comes later wakes us. */
+		smp_store_mb(p->woken, false);
 
 		now = ktime_get_ns();
-		while (poll_one(now, &next))
+		while (poll_step(p, now, &next))
 			cond_resched();
-		sleep_unless_woken(next);
+		sleep_unless_woken(p, next);
 	}
 	return 0;
 }
 
 /* ------------------------------- Triggers ------------------------------- */
 
-/* One trigger more, or less. Nodes tell of the state while there are any. */
-static void set_tell(struct psi_group *group, enum psi_state state, int more)
+/* Let nodes notify of the state, or not any more, as psi_trigger_is_watched() says. */
+static void watch_nodes(struct psi_group *group, enum psi_state state)
 {
-	unsigned int before;
 	int cpu;
 
-	guard(mutex)(&psi_tell_lock);
-
-	before = group->nr_triggers[state];
-	group->nr_triggers[state] += more;
-	if (before && group->nr_triggers[state])
-		return;
-
 	for_each_possible_cpu(cpu) {
-		psi_cpu_tell(per_cpu_ptr(group->nodes, cpu), cpu, state, more > 0);
+		psi_cpu_watch(per_cpu_ptr(group->nodes, cpu), cpu, state);
 		cond_resched();
 	}
 }
 
-static void trigger_start(struct psi_trigger *t, u64 threshold, u64 size)
+/* One trigger of the state more. */
+static void watch(struct psi_group *group, struct psi_poller *p, struct psi_monitors *ms,
+		  enum psi_state state)
 {
-	struct psi_group *group = t->group;
-	u64 now;
+	spin_lock(&p->lock);
+	if (!ms->nr_triggers[state]++)
+		WRITE_ONCE(ms->watched, ms->watched | BIT(state));
+	spin_unlock(&p->lock);
 
-	set_tell(group, t->state, 1);
+	/* Also if it is not the first one: that may be still on its way through them. */
+	watch_nodes(group, state);
+}
 
-	spin_lock(&psi_poll_lock);
-	now = ktime_get_ns();
-	psi_window_init(&t->window, threshold, size, now,
-			psi_group_total(group, t->state, now));
-	list_add(&t->member, &group->triggers);
-	queue_look(t, now);
-	spin_unlock(&psi_poll_lock);
+/* One trigger of the state less. */
+static void unwatch(struct psi_group *group, struct psi_poller *p, struct psi_monitors *ms,
+		    enum psi_state state)
+{
+	bool last;
+
+	spin_lock(&p->lock);
+	last = !--ms->nr_triggers[state];
+	if (last)
+		WRITE_ONCE(ms->watched, ms->watched & ~BIT(state));
+	spin_unlock(&p->lock);
+
+	if (last)
+		watch_nodes(group, state);
+}
+
+static int compare_size(const void *size, const struct rb_node *node)
+{
+	const struct psi_polled *m = rb_entry(node, struct psi_polled, by_size);
+	u64 wanted = *(const u64 *)size;
+
+	return wanted < m->monitor.size ? -1 : wanted > m->monitor.size;
+}
+
+static int compare_monitors(struct rb_node *a, const struct rb_node *b)
+{
+	return compare_size(&rb_entry(a, struct psi_polled, by_size)->monitor.size, b);
+}
+
+/* Let it be up to date, and looked at. */
+static void refresh(struct psi_poller *p, struct psi_polled *m, u64 when, u64 total)
+{
+	if (m->quiet) {
+		resume(p, m, when);
+		return;
+	}
+	/* Otherwise it was looked at a moment ago, or is just being looked at. */
+	if (!list_empty(&m->member) || m == p->current_monitor || when <= m->monitor.seen_at)
+		return;
+	psi_monitor_look(&m->monitor, when, total);
+	dequeue(p, m);
+	list_add_tail(&m->member, &p->busy);
+}
+
+/*
+ * The trigger joins the monitor of its size; if there is none, that is @added. Return:
+ * @added if it is not needed.
+ */
+static struct psi_polled *trigger_start(struct psi_trigger *t, struct psi_polled *added,
+					struct psi_window *spare, u64 size)
+{
+	struct psi_monitors *ms = added->monitors;
+	struct psi_poller *p = t->poller;
+	struct psi_polled *m = added;
+	struct rb_node *node;
+	struct psi_stall now;
+	u64 when;
+
+	/* Before the lock: it may take a while, and what comes after that counts. */
+	psi_group_read(m->group, m->state, 1, &now);
+	when = ktime_get_ns();
+
+	spin_lock(&p->lock);
+	node = rb_find(&size, &ms->by_size[added->state], compare_size);
+	if (node) {
+		m = rb_entry(node, struct psi_polled, by_size);
+	} else {
+		psi_monitor_init(&m->monitor, size, when, now.total);
+		rb_find_add(&m->by_size, &ms->by_size[m->state], compare_monitors);
+		wait_for_look(p, m, when);
+	}
+	t->polled = m;
+	refresh(p, m, when, now.total);
+	psi_monitor_add(&m->monitor, &t->threshold, spare, when, now.total);
+	spin_unlock(&p->lock);
+
+	return node ? added : NULL;
+}
+
+/* Return: the monitor, if it was its last trigger. */
+static struct psi_polled *leave_monitor(struct psi_trigger *t, struct psi_window **spare)
+{
+	struct psi_poller *p = t->poller;
+	struct psi_polled *m = t->polled;
+	bool last;
+
+	spin_lock(&p->lock);
+	*spare = psi_monitor_del(&m->monitor, &t->threshold);
+	last = psi_monitor_is_empty(&m->monitor);
+	if (last) {
+		rb_erase(&m->by_size, &m->monitors->by_size[m->state]);
+		list_del_init(&m->member);
+		dequeue(p, m);
+		if (p->current_monitor == m)
+			p->current_monitor = NULL;
+	}
+	spin_unlock(&p->lock);
+
+	return last ? m : NULL;
 }
 
 static void trigger_stop(struct psi_trigger *t)
 {
-	spin_lock(&psi_poll_lock);
-	list_del(&t->member);
-	if (is_queued(t))
-		timerqueue_del(&psi_poll_queue, &t->look);
-	spin_unlock(&psi_poll_lock);
+	struct psi_monitors *ms = t->polled->monitors;
+	struct psi_group *group = t->polled->group;
+	enum psi_state state = t->polled->state;
+	struct psi_polled *last;
+	struct psi_window *spare;
 
-	set_tell(t->group, t->state, -1);
+	last = leave_monitor(t, &spare);
+	unwatch(group, t->poller, ms, state);
+	kfree(spare);
+	kfree(last);
 }
 
 /* What has been written. */
@@ -333,6 +675,7 @@ struct psi_order {
 	enum psi_state	state;
 	unsigned int	threshold_us;
 	unsigned int	window_us;
+	bool		privileged;
 };
 
 static int parse_words(char **word, enum psi_resource res, struct psi_order *o)
@@ -365,15 +708,54 @@ static int parse(const char *text, enum psi_resource res, struct psi_order *o)
 	return ret;
 }
 
-static bool is_allowed(const struct psi_order *o, struct file *file)
+static bool is_allowed(const struct psi_order *o)
 {
 	if (!o->threshold_us || o->threshold_us > o->window_us ||
 	    o->window_us < READ_ONCE(psi_window_min_us) ||
 	    o->window_us > PSI_WINDOW_MAX_US)
 		return false;
 
-	return o->window_us % PSI_WINDOW_COMMON_US == 0 ||
-	       file_ns_capable(file, &init_user_ns, CAP_SYS_RESOURCE);
+	return o->privileged || o->window_us % PSI_WINDOW_COMMON_US == 0;
+}
+
+/* The memory is theirs to pay for, as anybody may make one. */
+static struct psi_polled *new_monitor(struct psi_group *group, struct psi_monitors *ms,
+				      enum psi_state state)
+{
+	struct psi_polled *m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
+
+	if (!m)
+		return NULL;
+	m->group = group;
+	m->monitors = ms;
+	m->state = state;
+	timerqueue_init(&m->look);
+	INIT_LIST_HEAD(&m->member);
+	return m;
+}
+
+static struct psi_trigger *new_trigger(struct psi_listener *l, struct psi_group *group,
+				       const struct psi_order *o)
+{
+	enum psi_poller_kind kind = o->privileged ? PSI_POLLER_PRIVILEGED : PSI_POLLER_USER;
+	struct psi_monitors *ms = &group->monitors[kind];
+	struct psi_trigger *t = kzalloc(sizeof(*t), GFP_KERNEL_ACCOUNT);
+	struct psi_window *spare = kzalloc(sizeof(*spare), GFP_KERNEL_ACCOUNT);
+	struct psi_polled *m = new_monitor(group, ms, o->state);
+
+	if (!t || !spare || !m) {
+		kfree(m);
+		kfree(spare);
+		kfree(t);
+		return NULL;
+	}
+
+	t->poller = &psi_pollers[kind];
+	t->wait = l->wait;
+	t->threshold.ns = (u64)o->threshold_us * NSEC_PER_USEC;
+	watch(group, t->poller, ms, o->state);
+	kfree(trigger_start(t, m, spare, (u64)o->window_us * NSEC_PER_USEC));
+	return t;
 }
 
 /**
@@ -397,7 +779,7 @@ int psi_trigger_write(struct psi_listener *l, struct psi_group *group,
 	struct psi_order o;
 	int ret;
 
-	if (!psi_poll_task)
+	if (!READ_ONCE(psi_pollers[PSI_NR_POLLERS - 1].task))
 		return -ENOMEM;
 	if (READ_ONCE(l->trigger))
 		return -EBUSY;
@@ -407,27 +789,21 @@ int psi_trigger_write(struct psi_listener *l, struct psi_group *group,
 	ret = parse(text, res, &o);
 	if (ret)
 		return ret;
-	if (!is_allowed(&o, file))
+	o.privileged = file_ns_capable(file, &init_user_ns, CAP_SYS_RESOURCE);
+	if (!is_allowed(&o))
 		return -EINVAL;
 
-	/* Anybody may make one, so it is theirs to pay for. */
-	t = kzalloc(sizeof(*t), GFP_KERNEL_ACCOUNT);
+	t = new_trigger(l, group, &o);
 	if (!t)
 		return -ENOMEM;
-	t->group = group;
-	t->state = o.state;
-	t->wait = l->wait;
-	timerqueue_init(&t->look);
-	trigger_start(t, (u64)o.threshold_us * NSEC_PER_USEC,
-		      (u64)o.window_us * NSEC_PER_USEC);
 
+	wake_poller(t->poller);
 	if (cmpxchg_release(&l->trigger, NULL, t)) {
 		/* Somebody else was faster. */
 		trigger_stop(t);
 		kfree(t);
 		return -EBUSY;
 	}
-	wake_poller();
 	return 0;
 }
 
@@ -478,16 +854,51 @@ void psi_trigger_close(struct psi_listener *l)
 }
 
 /**
+ * psi_monitors_init - a new group has no triggers
+ * @group: the group
+ */
+void psi_monitors_init(struct psi_group *group)
+{
+	int i, s;
+
+	for (i = 0; i < PSI_NR_POLLERS; i++)
+		for (s = 0; s < PSI_NR_STALLS; s++)
+			INIT_LIST_HEAD(&group->monitors[i].quiet[s]);
+}
+
+/**
  * psi_trigger_forget - a group without triggers is about to be freed
  * @group: the group
+ *
+ * It may still be pending: see to those before it. Or a poller is still about it.
+ *
+ * Context: may sleep.
  */
 void psi_trigger_forget(struct psi_group *group)
 {
-	WARN_ON_ONCE(!list_empty(&group->triggers));
+	struct psi_monitors *ms;
+	struct psi_poller *p;
+	bool more, busy;
+	int i;
 
-	spin_lock(&psi_poll_lock);
-	take_begun(ktime_get_ns());
-	spin_unlock(&psi_poll_lock);
+	for (i = 0; i < PSI_NR_POLLERS; i++) {
+		ms = &group->monitors[i];
+		p = &psi_pollers[i];
+		WARN_ON_ONCE(ms->watched);
+		if (!atomic_read(&ms->notified) && !READ_ONCE(p->current_group))
+			continue;
+		do {
+			spin_lock(&p->lock);
+			more = atomic_read(&ms->notified) & PSI_NOTIFY_PENDING;
+			if (more)
+				take_in_one(p);
+			busy = p->current_group == group;
+			spin_unlock(&p->lock);
+			if (busy)
+				schedule_timeout_uninterruptible(1);
+			cond_resched();
+		} while (more || busy);
+	}
 }
 
 /* -------------------------------- Set-up -------------------------------- */
@@ -516,19 +927,45 @@ static void __init add_sysctls(void)
 static void __init add_sysctls(void) { }
 #endif
 
-static int __init psi_trigger_init(void)
+static const char * const poller_names[PSI_NR_POLLERS] = {
+	[PSI_POLLER_PRIVILEGED]	= "psi_poll",
+	[PSI_POLLER_USER]	= "psi_poll_user",
+};
+
+static int __init poller_init(struct psi_poller *p, const char *name)
 {
 	struct task_struct *task;
+
+	spin_lock_init(&p->lock);
+	timerqueue_init_head(&p->looks);
+	INIT_LIST_HEAD(&p->resumed);
+	INIT_LIST_HEAD(&p->busy);
+	init_llist_head(&p->pending);
+	p->work = IRQ_WORK_INIT_HARD(poller_work_fn);
+	hrtimer_init(&p->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
+	p->timer.function = poller_timer_fn;
+
+	task = kthread_create(psi_poll_thread, p, "%s", name);
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+	p->task = task;
+	wake_up_process(task);
+	return 0;
+}
+
+static int __init psi_trigger_init(void)
+{
+	int i, ret;
 
 	if (!static_branch_unlikely(&psi_enabled))
 		return 0;
 
 	add_sysctls();
-	task = kthread_run(psi_poll_thread, NULL, "psi_poll");
-	if (IS_ERR(task))
-		return PTR_ERR(task);
-
-	psi_poll_task = task;
+	for (i = 0; i < PSI_NR_POLLERS; i++) {
+		ret = poller_init(&psi_pollers[i], poller_names[i]);
+		if (ret)
+			return ret;
+	}
 	return 0;
 }
 subsys_initcall(psi_trigger_init);

@@ -5,13 +5,49 @@
 #ifndef _KERNEL_SCHED_PSI_TRIGGER_H
 #define _KERNEL_SCHED_PSI_TRIGGER_H
 
+#include <linux/atomic.h>
+#include <linux/list.h>
+#include <linux/llist.h>
 #include <linux/poll.h>
 #include <linux/psi_types.h>
+#include <linux/rbtree.h>
 #include <linux/types.h>
+
+#include "psi_node.h"
 
 struct file;
 struct psi_group;
 struct psi_trigger;
+
+/* Those who opened with CAP_SYS_RESOURCE have a thread of real-time priority. */
+enum psi_poller_kind {
+	PSI_POLLER_PRIVILEGED,
+	PSI_POLLER_USER,
+	PSI_NR_POLLERS,
+};
+
+/**
+ * struct psi_monitors - what one of the two pollers has to do with one group
+ * @nr_triggers: of each state; psi_poller::lock
+ * @watched:  states with triggers; psi_poller::lock, read by the scheduler without
+ * @notified: states of which the poller knows, or will, that they have begun; atomic,
+ *            see psi_trigger_notify()
+ * @pending:  link of psi_poller::pending
+ * @by_size:  of each state, by size of the window; psi_poller::lock, as all below
+ * @quiet:    those of them that are not looked at
+ * @checked:  the round in which a state was last found to be over or not
+ * @over:     states that were found to be over in that round
+ */
+struct psi_monitors {
+	unsigned int		nr_triggers[PSI_NR_STALLS];
+	u8			watched;
+	atomic_t		notified;
+	struct llist_node	pending;
+	struct rb_root		by_size[PSI_NR_STALLS];
+	struct list_head	quiet[PSI_NR_STALLS];
+	u64			checked[PSI_NR_STALLS];
+	u8			over;
+};
 
 /**
  * struct psi_listener - an open pressure file
@@ -30,8 +66,12 @@ __poll_t psi_trigger_poll(struct psi_listener *l, struct file *file,
 			  poll_table *pt);
 void psi_trigger_close(struct psi_listener *l);
 
-/* psi.c, psi_avgs.c */
-void psi_trigger_begun(struct psi_group *group, u8 states);
+/* for psi.c */
+void psi_trigger_notify(struct psi_group *group, u8 states);
+bool psi_trigger_is_watched(const struct psi_group *group, enum psi_state state);
+
+/* for psi_avgs.c, where groups are made and freed */
+void psi_monitors_init(struct psi_group *group);
 void psi_trigger_forget(struct psi_group *group);
 
 #endif /* _KERNEL_SCHED_PSI_TRIGGER_H */

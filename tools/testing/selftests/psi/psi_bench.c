@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -26,6 +27,7 @@
 #include <unistd.h>
 
 #include "psi_cgroup_util.h"
+#include "psi_trigger_util.h"
 
 #define MAX_TASKS	32
 #define SAMPLES		200
@@ -650,6 +652,58 @@ static void bench_aggregate(void)
 	}
 }
 
+/* ---- triggers ---- */
+
+/* Somebody without privilege has so many on one state of one file. */
+static void open_triggers(int *fds, int from, int to, const char *text)
+{
+	int i;
+
+	for (i = from; i < to; i++) {
+		fds[i] = open_unprivileged("/proc/pressure/cpu", O_RDWR);
+		check(fds[i] >= 0 && !write_trigger(fds[i], text, strlen(text)),
+		      "trigger");
+	}
+}
+
+static void bench_triggers(void)
+{
+	static const struct { const char *all, *psi, *text; } cases[] = {
+		/* 2 % of the time somebody waits: never enough, or once a window */
+		{ "look", "look/psi", "some 1900000 2000000" },
+		{ "event", "event/psi", "some 10000 2000000" },
+	};
+	static const int numbers[] = { 1, 100, 1000, 10000 };
+	struct rlimit files = { 20000, 20000 };
+	static int fds[10000];
+	struct kthread_ns before, ran;
+	size_t c, n;
+	int open;
+
+	check(!setrlimit(RLIMIT_NOFILE, &files), "RLIMIT_NOFILE");
+	for (c = 0; c < ARRAY_SIZE(cases); c++) {
+		open = 0;
+		contend_in_bursts(0, now_ns() + 10 * NSEC_PER_MSEC, 2, 100);
+		for (n = 0; n < ARRAY_SIZE(numbers); n++) {
+			open_triggers(fds, open, numbers[n], cases[c].text);
+			open = numbers[n];
+			/* Windows that begin at different times soon are the same. */
+			sleep_ms(8000);
+			before = kthread_ns();
+			sleep_ms(20000);
+			ran = kthread_ns();
+			report("triggers", cases[c].all, open, (ran.all - before.all) / 20.0,
+			       "ns/s");
+			report("triggers", cases[c].psi, open, (ran.psi - before.psi) / 20.0,
+			       "ns/s");
+		}
+		while (open)
+			close(fds[--open]);
+		stop_all_loads();
+		sleep_ms(5000);
+	}
+}
+
 /* ---- which of them ---- */
 
 static const struct {
@@ -666,6 +720,7 @@ static const struct {
 	{ "mkdir", bench_mkdir },
 	{ "memory", bench_memory },
 	{ "aggregate", bench_aggregate },
+	{ "triggers", bench_triggers },
 };
 
 int main(int argc, char **argv)

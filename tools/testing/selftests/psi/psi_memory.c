@@ -9,8 +9,9 @@
  * known.
  */
 #include <sched.h>
+#include <stdlib.h>
 
-#include "psi_util.h"
+#include "psi_cgroup_util.h"
 
 #define MB		(1024UL * 1024)
 
@@ -124,6 +125,119 @@ static enum psi_result swapping(void)
 	return PSI_PASS;
 }
 
+/* ---- who has others give up memory is not short of it ---- */
+
+#define AGENT_MS	4000
+
+/* Percent that an agent may be stalled: next to nothing. */
+#define AGENT_SHARE	1.0
+
+/* Pages that it must have reclaimed: else a good result means nothing. */
+#define AGENT_PAGES	4000
+
+/* What an agent writes to the files of another group, again and again. */
+struct agent {
+	const char *file;
+	const char *take, *give;	/* the latter may be missing */
+	const char *victim;
+	atomic_ullong rounds;
+};
+
+static void reclaim_for_ever(void *agent)
+{
+	struct agent *a = agent;
+
+	for (;;) {
+		/* EAGAIN: there was not so much to be had. */
+		set_cgroup(a->victim, a->file, a->take);
+		if (a->give && set_cgroup(a->victim, a->file, a->give))
+			return;
+		a->rounds++;
+	}
+}
+
+static long long memory_stat(const char *group, const char *key)
+{
+	char path[GROUP_PATH], text[8192], word[64];
+	const char *at;
+
+	group_file(path, group, "memory.stat");
+	EXPECT(read_text(path, text, sizeof(text)) > 0, "cannot read %s", path);
+	snprintf(word, sizeof(word), "\n%s ", key);
+	at = strstr(text, word);
+	EXPECT(at, "no %s in %s", key, path);
+	return atoll(at + strlen(word));
+}
+
+/* Somebody uses 24 MB there now and then, whatever has to come back for that. */
+static const char *start_victim(void)
+{
+	static struct memory_user user = { .size = 24 * MB, .pause_ms = 100 };
+
+	user.cgroup = make_group(NULL, "victim");
+	user.ready = shared_alloc(sizeof(*user.ready));
+	start_load(0, use_memory, &user);
+	EXPECT(wait_for(user.ready), "the load does not start");
+	return user.cgroup;
+}
+
+static struct psi_share watch_group(const char *group, unsigned int ms)
+{
+	struct psi_sample from, to;
+	struct psi_share share;
+
+	EXPECT(!read_group(group, PSI_MEMORY, &from), "cannot read");
+	sleep_ms(ms);
+	EXPECT(!read_group(group, PSI_MEMORY, &to), "cannot read");
+	share = psi_share(&from, &to);
+	psi_note("the agent: some %.2f %% full %.2f %% of %.2f s", share.some,
+		 share.full, share.seconds);
+	return share;
+}
+
+static enum psi_result agent(const char *file, const char *take,
+			     const char *give)
+{
+	struct agent *a = shared_alloc(sizeof(*a));
+	struct psi_share share;
+	const char *group;
+	long long pages;
+
+	REQUIRE(!zram_swap(64), "needs zram");
+	group = make_group(NULL, "agent");
+	REQUIRE(!enable_controller(group, "+memory"), NO_MEMCG);
+	a->file = file;
+	a->take = take;
+	a->give = give;
+	a->victim = start_victim();
+	start_in_group(group, 0, reclaim_for_ever, a);
+	sleep_ms(500);
+
+	pages = memory_stat(a->victim, "pgsteal");
+	share = watch_group(group, AGENT_MS);
+	pages = memory_stat(a->victim, "pgsteal") - pages;
+	psi_note("%llu rounds, %lld pages", a->rounds, pages);
+	EXPECT(pages >= AGENT_PAGES, "too little is reclaimed to tell");
+	EXPECT(share.some < AGENT_SHARE && share.full < AGENT_SHARE,
+	       "it is held to be short of memory");
+	return PSI_PASS;
+}
+
+static enum psi_result agent_reclaims(void)
+{
+	return agent("memory.reclaim", "4M", NULL);
+}
+
+static enum psi_result agent_lowers_high(void)
+{
+	return agent("memory.high", "12M", "max");
+}
+
+static enum psi_result agent_lowers_max(void)
+{
+	return agent("memory.max", "12M", "max");
+}
+
 static enum psi_result nobody(void)
 {
 	return expect(0, 0);
@@ -137,6 +251,12 @@ static const struct psi_case cases[] = {
 	  held_back_beside_busy_task },
 	{ "R-4 memory: the same and three busy CPUs are 25 %",
 	  held_back_and_three_busy_cpus, 4, 4 },
+	{ "R-16 memory: an agent that writes memory.reclaim is not stalled",
+	  agent_reclaims },
+	{ "R-16 memory: an agent that lowers memory.high is not stalled",
+	  agent_lowers_high },
+	{ "R-16 memory: an agent that lowers memory.max is not stalled",
+	  agent_lowers_max },
 	{ "R-3 memory: swapping within memory.max is some and full, in bounds",
 	  swapping },
 };

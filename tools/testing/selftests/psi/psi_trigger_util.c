@@ -2,11 +2,9 @@
 /*
  * What the tests of triggers share. See psi_trigger_util.h.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <poll.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 
@@ -86,6 +84,18 @@ int open_trigger(const char *path, const char *text)
 	return ret;
 }
 
+int must_open_trigger(const char *path, bool privileged, const char *text)
+{
+	int fd = privileged ? open_pressure(path, O_RDWR) :
+			      open_unprivileged(path, O_RDWR);
+	int ret;
+
+	EXPECT(fd >= 0, "open: %d", fd);
+	ret = write_trigger(fd, text, strlen(text) + 1);
+	EXPECT(!ret, "%s: %d", text, ret);
+	return fd;
+}
+
 long window_min_us(void)
 {
 	char text[32];
@@ -112,16 +122,7 @@ int poll_event(int fd, unsigned int ms)
 	return poll(&p, 1, ms) > 0 ? p.revents : 0;
 }
 
-/* Ahead of all that is ordinary; children are not. */
-static void be_urgent(bool on)
-{
-	struct sched_param param = { .sched_priority = on ? 10 : 0 };
-	int policy = on ? SCHED_FIFO : SCHED_OTHER;
-
-	sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &param);
-}
-
-static void note_event(struct events *events, __u64 now)
+void note_event(struct events *events, __u64 now)
 {
 	if (events->count == MAX_EVENTS)
 		ksft_exit_fail_msg("more than %d events\n", MAX_EVENTS);
@@ -151,12 +152,12 @@ void watch_events(const int *fds, unsigned int nr, __u64 end,
 		polls[i] = (struct pollfd){ .fd = fds[i], .events = POLLPRI };
 		events[i].count = 0;
 	}
-	be_urgent(true);
+	be_realtime(URGENT);
 	while (poll_until(polls, nr, end) > 0)
 		for (i = 0; i < nr; i++)
 			if (polls[i].revents & POLLPRI)
 				note_event(&events[i], now_ns());
-	be_urgent(false);
+	be_realtime(0);
 }
 
 void count_events(int fd, unsigned int ms, struct events *events)
@@ -234,43 +235,18 @@ const char *start_thrashing(void)
 
 /* ---- the kernel's side ---- */
 
-static bool is_poller(const char *pid)
-{
-	char path[300], name[32];
-
-	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
-	if (read_text(path, name, sizeof(name)) <= 0)
-		return false;
-	return !strcmp(name, "psi_poll\n") || !strcmp(name, "psimon\n");
-}
-
-static unsigned long voluntary_switches(const char *pid)
-{
-	static const char key[] = "\nvoluntary_ctxt_switches:";
-	char path[300], text[4096];
-	const char *at;
-
-	snprintf(path, sizeof(path), "/proc/%s/status", pid);
-	if (read_text(path, text, sizeof(text)) <= 0)
-		return 0;
-	at = strstr(text, key);
-	return at ? strtoul(at + strlen(key), NULL, 10) : 0;
-}
-
 struct pollers find_pollers(void)
 {
+	static const char * const names[] = { "psi_poll", "psi_poll_user", "psimon" };
 	struct pollers pollers = { 0 };
-	DIR *proc = opendir("/proc");
-	struct dirent *entry;
+	pid_t pids[64];
+	size_t i, n;
 
-	if (!proc)
-		ksft_exit_fail_perror("/proc");
-	while ((entry = readdir(proc))) {
-		if (atoi(entry->d_name) <= 0 || !is_poller(entry->d_name))
-			continue;
-		pollers.count++;
-		pollers.switches += voluntary_switches(entry->d_name);
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		n = find_tasks(names[i], pids, ARRAY_SIZE(pids));
+		pollers.count += n;
+		while (n--)
+			pollers.switches += voluntary_switches(pids[n]);
 	}
-	closedir(proc);
 	return pollers;
 }

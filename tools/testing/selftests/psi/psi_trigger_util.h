@@ -23,6 +23,8 @@ int write_trigger(int fd, const void *text, size_t length);
 
 /* Opens and writes @text with the NUL that ends it; a descriptor or -errno. */
 int open_trigger(const char *path, const char *text);
+/* The same, with CAP_SYS_RESOURCE or without; the case ends if that fails. */
+int must_open_trigger(const char *path, bool privileged, const char *text);
 
 /*
  * The shortest window that is accepted; less than 0 if that is not a knob. It
@@ -42,6 +44,11 @@ struct events {
 	unsigned int count;
 	__u64 at[MAX_EVENTS];		/* now_ns() */
 };
+
+void note_event(struct events *events, __u64 now);
+
+/* The priority of who watches events. */
+#define URGENT		10
 
 /*
  * Watches @nr files until @end. Whatever else is busy, an event is seen when it
@@ -71,7 +78,12 @@ const char *start_thrashing(void);
 
 /* ---- the kernel's side ---- */
 
-/* Threads that look at triggers: psi_poll, or psimon of older kernels. */
+/*
+ * Threads that look at triggers: psi_poll, and psi_poll_user for those of users
+ * without privilege; or psimon of older kernels.
+ */
+#define MAX_POLLERS	2
+
 struct pollers {
 	unsigned int count;
 	unsigned long switches;		/* how often they went to sleep */

@@ -2,6 +2,7 @@
 /*
  * What the PSI selftests share. See psi_util.h.
  */
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <math.h>
@@ -61,6 +62,20 @@ void sleep_until(__u64 ns)
 void sleep_ms(unsigned int ms)
 {
 	sleep_until(now_ns() + ms * NSEC_PER_MSEC);
+}
+
+/* Lets other virtual CPUs go on where they share one real one. */
+static void relax(void)
+{
+#if __has_builtin(__builtin_ia32_pause)
+	__builtin_ia32_pause();
+#endif
+}
+
+void spin_until(__u64 ns)
+{
+	while (now_ns() < ns)
+		relax();
 }
 
 int online_cpus(void)
@@ -140,6 +155,60 @@ void *shared_alloc(size_t size)
 	if (mem == MAP_FAILED)
 		ksft_exit_fail_perror("mmap");
 	return mem;
+}
+
+static bool is_named(const char *pid, const char *name)
+{
+	char path[300], comm[32];
+
+	snprintf(path, sizeof(path), "/proc/%s/comm", pid);
+	if (read_text(path, comm, sizeof(comm)) <= 0)
+		return false;
+	comm[strcspn(comm, "\n")] = '\0';
+	return !strcmp(comm, name);
+}
+
+size_t find_tasks(const char *name, pid_t *pids, size_t max)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	size_t count = 0;
+
+	if (!proc)
+		ksft_exit_fail_perror("/proc");
+	while (count < max && (entry = readdir(proc)))
+		if (atoi(entry->d_name) > 0 && is_named(entry->d_name, name))
+			pids[count++] = atoi(entry->d_name);
+	closedir(proc);
+	return count;
+}
+
+pid_t find_task(const char *name)
+{
+	pid_t pid;
+
+	return find_tasks(name, &pid, 1) ? pid : 0;
+}
+
+unsigned long voluntary_switches(pid_t pid)
+{
+	static const char key[] = "\nvoluntary_ctxt_switches:";
+	char path[32], text[4096];
+	const char *at;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	if (read_text(path, text, sizeof(text)) <= 0)
+		return 0;
+	at = strstr(text, key);
+	return at ? strtoul(at + strlen(key), NULL, 10) : 0;
+}
+
+int be_realtime(int priority)
+{
+	struct sched_param param = { .sched_priority = priority };
+	int policy = priority ? SCHED_FIFO : SCHED_OTHER;
+
+	return sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &param) ? -errno : 0;
 }
 
 bool booted_with(const char *word)
@@ -402,14 +471,6 @@ void stop_all_loads(void)
 			stop_load(loads[slot]);
 }
 
-/* Lets other virtual CPUs go on where they share one real one. */
-static void relax(void)
-{
-#if __has_builtin(__builtin_ia32_pause)
-	__builtin_ia32_pause();
-#endif
-}
-
 void spin(void *unused)
 {
 	int i;
@@ -531,7 +592,7 @@ static void touch(char *page, unsigned int round)
 void use_memory(void *memory_user)
 {
 	const struct memory_user *user = memory_user;
-	size_t size = user->grow ? 4UL << 30 : user->size;
+	size_t size = user->grow ? (size_t)1 << (sizeof(size_t) > 4 ? 32 : 30) : user->size;
 	unsigned int round;
 	size_t offset;
 	char *mem;
@@ -548,6 +609,8 @@ void use_memory(void *memory_user)
 			touch(mem + offset, round);
 		}
 		*user->ready = 1;
+		if (user->pause_ms)
+			sleep_ms(user->pause_ms);
 	}
 }
 

@@ -69,6 +69,7 @@ __u64 now_ns(void);			/* CLOCK_MONOTONIC */
 __u64 thread_cpu_ns(void);		/* CPU time of the calling thread */
 void sleep_until(__u64 ns);
 void sleep_ms(unsigned int ms);
+void spin_until(__u64 ns);
 int online_cpus(void);
 int pin_to_cpu(int cpu);
 int set_online(int cpu, bool online);	/* 0 or -errno */
@@ -80,6 +81,15 @@ int __printf(2, 3) write_text(const char *path, const char *format, ...);
 
 /* Zeroed memory that child processes share with us. */
 void *shared_alloc(size_t size);
+
+/* Finds up to @max tasks of that name, as threads of the kernel have; how many. */
+size_t find_tasks(const char *name, pid_t *pids, size_t max);
+/* One of them, or 0. */
+pid_t find_task(const char *name);
+/* How often a task went to sleep. */
+unsigned long voluntary_switches(pid_t pid);
+/* Ahead of all that is ordinary, with 1 to 99; children are not. 0 is ordinary. */
+int be_realtime(int priority);
 
 /* ---- pressure files ---- */
 
@@ -176,6 +186,7 @@ struct memory_user {
 	const char *cgroup;
 	size_t size;
 	bool grow;		/* and then more and more */
+	unsigned int pause_ms;	/* between two rounds */
 	atomic_int *ready;	/* @size bytes are in use */
 };
 

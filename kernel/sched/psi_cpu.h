@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What psi.c does for the rest of PSI, as it knows the runqueues, their locks and
+ * their clocks. The other direction, what psi.c calls when something begins, is
+ * psi_group_activate() and psi_trigger_notify().
+ */
+#ifndef _KERNEL_SCHED_PSI_CPU_H
+#define _KERNEL_SCHED_PSI_CPU_H
+
+#include "psi_node.h"
+
+struct psi_group;
+struct task_struct;
+
+/* for folds and triggers */
+u8 psi_cpu_times(const struct psi_node *node, int cpu, u32 times[]);
+void psi_cpu_idle(struct psi_node *node, int cpu);
+bool psi_cpu_in_state(const struct psi_node *node, int cpu, enum psi_state state);
+void psi_cpu_watch(struct psi_node *node, int cpu, enum psi_state state);
+void psi_exempt_current(void);
+
+/* for cgroups */
+void psi_set_parent(struct psi_group *group, struct psi_group *parent);
+void psi_forget(struct psi_group *group);
+void psi_move_task(struct task_struct *p, struct psi_group *group);
+void psi_recount_task(struct task_struct *p);
+
+#endif /* _KERNEL_SCHED_PSI_CPU_H */

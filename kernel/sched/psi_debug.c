@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pressure stall information: does the accounting hold what it should?
+ *
+ * psi.c is told of events, and adds up differences. If one event is missed, what it
+ * holds is wrong from then on, and nobody may notice. With CONFIG_PSI_DEBUG this is
+ * looked at:
+ *
+ *	at each write	A task's contribution changes only on the CPU that counts
+ *			it. The clock does not go backwards (R-7). The times of one
+ *			node, another one after each check, are added up from its
+ *			states once more.
+ *
+ *	20 times a second, on each CPU, at its tick	From the tasks that the CPU
+ *			counts, and from the scheduler's own fields of those that
+ *			are queued, follows what each task should contribute; from
+ *			that what each node should have counted, in which states it
+ *			should be, and by the hierarchy of groups to which node it
+ *			should belong. No state has lasted for longer than the time
+ *			not idle, nor "full" than "some".
+ *
+ * The first difference is reported, with the last changes of that CPU. After that
+ * nothing is looked at any more: one mistake causes many.
+ *
+ * Locking: what belongs to a CPU, the rq lock, with which all of this is done.
+ * check_lock, inside of that, for the list of groups, and that none of them is being
+ * switched; a check that finds it taken waits for a later tick.
+ */
+#include <linux/atomic.h>
+#include <linux/cleanup.h>
+#include <linux/debugfs.h>
+#include <linux/init.h>
+#include <linux/jiffies.h>
+#include <linux/list.h>
+#include <linux/mmu_context.h>	/* for sched.h */
+#include <linux/percpu.h>
+#include <linux/printk.h>
+#include <linux/psi.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+#include <linux/spinlock.h>
+
+#include "sched.h"
+#include "psi_avgs.h"
+#include "psi_debug.h"
+
+#define NR_CHANGES	32
+
+/* One change of what a task contributes. */
+struct change {
+	char	comm[TASK_COMM_LEN];
+	pid_t	pid;
+	u32	now;
+	u8	flags;
+	u8	old;
+	u8	new;
+};
+
+/**
+ * struct debug_cpu - what is kept of a CPU
+ * @tasks:      all that it counts
+ * @last:       time of the last write, units
+ * @next_check: jiffies
+ * @change:     the last changes, a ring
+ * @nr_changes: how many there have been
+ * @node:       whose times are added up, or NULL
+ * @states:     in which states it is
+ * @times:      those times, units
+ */
+struct debug_cpu {
+	struct hlist_head	tasks;
+	u32			last;
+	unsigned long		next_check;
+	struct change		change[NR_CHANGES];
+	unsigned int		nr_changes;
+
+	const struct psi_node	*node;
+	u8			states;
+	u32			times[PSI_NR_STATES];
+};
+
+static DEFINE_PER_CPU(struct debug_cpu, debug_cpus) = {
+	.next_check = INITIAL_JIFFIES,
+};
+
+static DEFINE_RAW_SPINLOCK(check_lock);
+static LIST_HEAD(all_groups);			/* check_lock */
+static unsigned int nr_switching;		/* check_lock */
+
+static atomic_t nr_checks = ATOMIC_INIT(0);
+static atomic_t nr_failures = ATOMIC_INIT(0);
+
+/* What was wrong, and where; written once. */
+static char failure[256];
+static int failure_cpu;
+static bool failure_is_written, failure_is_reported;
+
+static bool has_failed(void)
+{
+	return atomic_read(&nr_failures);
+}
+
+static __printf(2, 3) void fail(int cpu, const char *format, ...)
+{
+	va_list args;
+
+	if (atomic_cmpxchg(&nr_failures, 0, 1))
+		return;
+
+	failure_cpu = cpu;
+	va_start(args, format);
+	vsnprintf(failure, sizeof(failure), format, args);
+	va_end(args);
+	/* Pairs with psi_debug_report(). */
+	smp_store_release(&failure_is_written, true);
+}
+
+static void print_change(const struct change *c)
+{
+	pr_warn("psi: %u: %s/%d flags %02x: %02x -> %02x\n", c->now, c->comm, c->pid,
+		c->flags, c->old, c->new);
+}
+
+/**
+ * psi_debug_report - say what was found to be wrong
+ *
+ * Context: process context.
+ */
+void psi_debug_report(void)
+{
+	struct debug_cpu *d;
+	unsigned int i;
+
+	/* Pairs with fail(). */
+	if (failure_is_reported || !smp_load_acquire(&failure_is_written))
+		return;
+
+	failure_is_reported = true;
+	WARN(1, "psi: CPU %d: %s\n", failure_cpu, failure);
+	d = per_cpu_ptr(&debug_cpus, failure_cpu);
+	for (i = 0; i < min_t(unsigned int, d->nr_changes, NR_CHANGES); i++)
+		print_change(&d->change[(d->nr_changes + i) % NR_CHANGES]);
+}
+
+/* ------------------------------ Each write ------------------------------ */
+
+/**
+ * psi_debug_contrib - what a task contributes is about to change
+ * @rq:      the runqueue that counts it
+ * @p:       the task
+ * @contrib: PSI_* bits
+ *
+ * Context: rq lock held.
+ */
+void psi_debug_contrib(struct rq *rq, struct task_struct *p, u8 contrib)
+{
+	struct debug_cpu *d = per_cpu_ptr(&debug_cpus, cpu_of(rq));
+	struct change *c = &d->change[d->nr_changes % NR_CHANGES];
+
+	if (has_failed())
+		return;
+
+	*c = (struct change) {
+		.pid = p->pid, .now = psi_units(rq->clock), .flags = p->psi.flags,
+		.old = p->psi.contrib, .new = contrib,
+	};
+	memcpy(c->comm, p->comm, sizeof(c->comm));
+	c->comm[sizeof(c->comm) - 1] = '\0';
+	d->nr_changes++;
+
+	if (p->psi.cpu != cpu_of(rq)) {
+		fail(cpu_of(rq), "%s/%d is counted on CPU %d", c->comm, p->pid, p->psi.cpu);
+		return;
+	}
+	if (!p->psi.contrib && contrib)
+		hlist_add_head(&p->psi.link, &d->tasks);
+	else if (p->psi.contrib && !contrib)
+		hlist_del_init(&p->psi.link);
+}
+
+/**
+ * psi_debug_clock - nodes of a CPU are about to be written
+ * @rq:  its runqueue
+ * @now: by which clock, units
+ *
+ * Context: rq lock held.
+ */
+void psi_debug_clock(struct rq *rq, u32 now)
+{
+	struct debug_cpu *d = per_cpu_ptr(&debug_cpus, cpu_of(rq));
+
+	if (has_failed())
+		return;
+	if ((s32)(now - d->last) < 0)
+		fail(cpu_of(rq), "a write at %u after one at %u", now, d->last);
+
+	if (d->node) {
+		unsigned long states = d->states;
+		int s;
+
+		for_each_set_bit(s, &states, PSI_NR_STATES)
+			d->times[s] += now - d->last;
+	}
+	d->last = now;
+}
+
+/**
+ * psi_debug_written - nodes of a CPU have been written
+ * @rq: its runqueue
+ *
+ * Context: rq lock held.
+ */
+void psi_debug_written(struct rq *rq)
+{
+	struct debug_cpu *d = per_cpu_ptr(&debug_cpus, cpu_of(rq));
+
+	if (!has_failed() && d->node)
+		d->states = psi_node_states(d->node);
+}
+
+/* ------------------------------- Checks ------------------------------- */
+
+static void add_contrib(struct psi_node *node, u8 contrib)
+{
+	int bit;
+
+	for (bit = 0; bit < PSI_NR_COUNTS; bit++)
+		node->debug.count[bit] += !!(contrib & BIT(bit));
+	node->debug.contrib |= contrib;
+}
+
+/* The group itself, or the next one above, that is on. */
+static struct psi_group *next_on(struct psi_group *group)
+{
+	while (group && !psi_group_is_on(group))
+		group = group->parent;
+	return group;
+}
+
+static struct psi_node *node_of(struct psi_group *group, int cpu)
+{
+	return group ? per_cpu_ptr(group->nodes, cpu) : NULL;
+}
+
+/* What the task should contribute, by the scheduler's own fields. */
+static u8 contrib_by_facts(struct rq *rq, struct task_struct *p)
+{
+	u8 flags = p->psi.flags & (PSI_TASK_MEMSTALL | PSI_TASK_EXEMPT);
+
+	if (!p->se.sched_delayed)
+		flags |= PSI_TASK_RUNNABLE;
+	else if (p->in_iowait)
+		flags |= PSI_TASK_IOWAIT;
+	if (rcu_access_pointer(rq->curr) == p || rq->psi.preempted == p)
+		flags |= PSI_TASK_ONCPU;
+
+	return psi_task_contrib(flags);
+}
+
+/* A task that is queued. */
+static void check_facts(struct rq *rq, struct task_struct *p)
+{
+	u8 contrib = contrib_by_facts(rq, p);
+
+	if (contrib != p->psi.contrib)
+		fail(cpu_of(rq), "%s/%d contributes %02x, should %02x (flags %02x)", p->comm,
+		     p->pid, p->psi.contrib, contrib, p->psi.flags);
+	else if (contrib && p->psi.cpu != cpu_of(rq))
+		fail(cpu_of(rq), "%s/%d is counted on CPU %d", p->comm, p->pid, p->psi.cpu);
+}
+
+static void check_queued_tasks(struct rq *rq)
+{
+	struct task_struct *g, *p;
+
+	guard(rcu)();
+	for_each_process_thread(g, p)
+		if (task_cpu(p) == cpu_of(rq) && task_on_rq_queued(p))
+			check_facts(rq, p);
+}
+
+/* A task that is counted: is it in the right place, and what follows for the nodes? */
+static void add_task(struct rq *rq, struct task_struct *p)
+{
+	struct psi_group *group = p->psi.group;
+	int cpu = cpu_of(rq);
+
+	if (task_cpu(p) != cpu)
+		fail(cpu, "%s/%d is on CPU %d, and counted", p->comm, p->pid, task_cpu(p));
+
+	/* One that exits may have been missed when a group was switched. */
+	if (p->flags & PF_EXITING && p->psi.node)
+		group = p->psi.node->group;
+	else
+		group = next_on(group);
+	if (p->psi.node != node_of(group, cpu))
+		fail(cpu, "%s/%d is counted in another group", p->comm, p->pid);
+	if (p->psi.node)
+		add_contrib(p->psi.node, p->psi.contrib);
+	for (; group; group = next_on(group->parent))
+		node_of(group, cpu)->debug.below |= p->psi.contrib;
+}
+
+static void check_counts(const struct psi_node *node, int cpu)
+{
+	const u32 *is = node->count, *should = node->debug.count;
+
+	if (node->following)
+		return;
+	if (memcmp(is, should, sizeof(node->count)) || node->contrib != node->debug.contrib)
+		fail(cpu, "level %d counts %u %u %u %u %02x, should %u %u %u %u %02x",
+		     node->level, is[0], is[1], is[2], is[3], node->contrib,
+		     should[0], should[1], should[2], should[3], node->debug.contrib);
+}
+
+static void check_place(struct psi_group *group, const struct psi_node *node, int cpu)
+{
+	u8 states = psi_node_states(node), should = psi_states(node->debug.below);
+
+	if (states != should)
+		fail(cpu, "level %d is in states %02x, should be in %02x", node->level, states,
+		     should);
+	/* One that was removed is idle, and not reparented any more. */
+	if (node->debug.below && node->parent != node_of(next_on(group->parent), cpu))
+		fail(cpu, "level %d is not below what is above it", node->level);
+	if (node->following && node->followed->parent != node)
+		fail(cpu, "level %d follows what is not below it", node->level);
+}
+
+/* No time is longer than that of which it is a part. */
+static void check_times(struct psi_node *node, int cpu, u32 now)
+{
+	static const s8 part_of[PSI_NR_STATES] = {
+		[PSI_IO_SOME] = PSI_NONIDLE,	[PSI_IO_FULL] = PSI_IO_SOME,
+		[PSI_MEM_SOME] = PSI_NONIDLE,	[PSI_MEM_FULL] = PSI_MEM_SOME,
+		[PSI_CPU_SOME] = PSI_NONIDLE,	[PSI_CPU_FULL] = PSI_CPU_SOME,
+		[PSI_IRQ_FULL] = -1,		[PSI_NONIDLE] = -1,
+	};
+	u32 times[PSI_NR_STATES], growth[PSI_NR_STATES], elapsed = now - node->debug.at;
+	int s;
+
+	psi_node_times(node, now, times);
+	for (s = 0; s < PSI_NR_STATES; s++) {
+		growth[s] = times[s] - node->debug.times[s];
+		node->debug.times[s] = times[s];
+	}
+	if (node->debug.is_timed) {
+		if (growth[PSI_NONIDLE] > elapsed)
+			fail(cpu, "level %d: %u units not idle in %u", node->level,
+			     growth[PSI_NONIDLE], elapsed);
+		for (s = 0; s < PSI_NR_STATES; s++)
+			if (part_of[s] >= 0 && growth[s] > growth[part_of[s]])
+				fail(cpu, "level %d: %u units of state %d, %u of %d", node->level,
+				     growth[s], s, growth[part_of[s]], part_of[s]);
+	}
+	node->debug.is_timed = true;
+	node->debug.at = now;
+}
+
+/* The times that were added up are those of the node. Another one comes next. */
+static void check_added(struct rq *rq, u32 now)
+{
+	struct debug_cpu *d = per_cpu_ptr(&debug_cpus, cpu_of(rq));
+	u32 times[PSI_NR_STATES];
+	int s;
+
+	if (!d->node)
+		return;
+	psi_node_times(d->node, now, times);
+	for (s = 0; s < PSI_NR_STATES; s++)
+		if (s != PSI_IRQ_FULL && times[s] != d->times[s])
+			fail(cpu_of(rq), "level %d: state %d has lasted %u units, should %u",
+			     d->node->level, s, times[s], d->times[s]);
+}
+
+static void begin_adding(struct rq *rq, const struct psi_node *node, u32 now)
+{
+	struct debug_cpu *d = per_cpu_ptr(&debug_cpus, cpu_of(rq));
+
+	d->node = node;
+	d->states = psi_node_times(node, now, d->times);
+}
+
+static void check_cpu(struct rq *rq)
+{
+	struct debug_cpu *d = per_cpu_ptr(&debug_cpus, cpu_of(rq));
+	unsigned int nr = 0, chosen = 0;
+	struct psi_group *group;
+	struct task_struct *p;
+	struct psi_node *node;
+	int cpu = cpu_of(rq);
+	u32 now = psi_units(rq->clock);
+
+	lockdep_assert_held(&check_lock);
+
+	psi_debug_clock(rq, now);
+	check_added(rq, now);
+
+	list_for_each_entry(group, &all_groups, debug_link) {
+		node = node_of(group, cpu);
+		memset(node->debug.count, 0, sizeof(node->debug.count));
+		node->debug.contrib = 0;
+		node->debug.below = 0;
+		nr++;
+	}
+	hlist_for_each_entry(p, &d->tasks, psi.link)
+		add_task(rq, p);
+	list_for_each_entry(group, &all_groups, debug_link) {
+		node = node_of(group, cpu);
+		if (!node->following && node->acct_parent)
+			add_contrib(node->acct_parent, node->contrib);
+	}
+	chosen = (unsigned int)atomic_read(&nr_checks) % nr;
+	list_for_each_entry(group, &all_groups, debug_link) {
+		node = node_of(group, cpu);
+		check_counts(node, cpu);
+		check_place(group, node, cpu);
+		check_times(node, cpu, now);
+		if (!chosen--)
+			begin_adding(rq, node, now);
+	}
+	check_queued_tasks(rq);
+	atomic_inc(&nr_checks);
+}
+
+/**
+ * psi_debug_tick - perhaps it is time for a check
+ * @rq: a runqueue, its clock up to date
+ *
+ * Context: rq lock held.
+ */
+void psi_debug_tick(struct rq *rq)
+{
+	struct debug_cpu *d = per_cpu_ptr(&debug_cpus, cpu_of(rq));
+
+	/* On its own CPU nobody is in the middle of schedule(). */
+	if (has_failed() || cpu_of(rq) != smp_processor_id() ||
+	    time_before(jiffies, d->next_check))
+		return;
+
+	if (!raw_spin_trylock(&check_lock))
+		return;
+	if (!nr_switching) {
+		d->next_check = jiffies + HZ / 20;
+		check_cpu(rq);
+	}
+	raw_spin_unlock(&check_lock);
+}
+
+/* ------------------------------- Groups ------------------------------- */
+
+/**
+ * psi_debug_group_add - there is a new group
+ * @group: the group
+ */
+void psi_debug_group_add(struct psi_group *group)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&check_lock, flags);
+	list_add_tail(&group->debug_link, &all_groups);
+	raw_spin_unlock_irqrestore(&check_lock, flags);
+}
+
+/**
+ * psi_debug_group_del - a group is about to be freed
+ * @group: the group
+ *
+ * Context: may sleep.
+ */
+void psi_debug_group_del(struct psi_group *group)
+{
+	struct debug_cpu *d;
+	int cpu;
+
+	scoped_guard(raw_spinlock_irqsave, &check_lock)
+		list_del(&group->debug_link);
+
+	/* A check may have chosen its node; later ones do not. */
+	for_each_possible_cpu(cpu) {
+		d = per_cpu_ptr(&debug_cpus, cpu);
+		guard(rq_lock_irq)(cpu_rq(cpu));
+		if (d->node == node_of(group, cpu))
+			d->node = NULL;
+	}
+}
+
+/**
+ * psi_debug_switch_begin - a group is about to be switched on or off
+ */
+void psi_debug_switch_begin(void)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&check_lock, flags);
+	nr_switching++;
+	raw_spin_unlock_irqrestore(&check_lock, flags);
+}
+
+/**
+ * psi_debug_switch_end - it has been switched
+ */
+void psi_debug_switch_end(void)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&check_lock, flags);
+	nr_switching--;
+	raw_spin_unlock_irqrestore(&check_lock, flags);
+}
+
+static int __init psi_debug_files(void)
+{
+	struct dentry *dir = debugfs_create_dir("psi", NULL);
+
+	debugfs_create_atomic_t("checks", 0444, dir, &nr_checks);
+	debugfs_create_atomic_t("failures", 0444, dir, &nr_failures);
+	return 0;
+}
+late_initcall(psi_debug_files);
