@@ -89,6 +89,8 @@ static DEFINE_PER_CPU_ALIGNED(struct ks_cpu, ks_cpus);
  * @open:      CPUs whose rings are open
  * @failed:    CPUs whose rings have been said not to open
  * @next:      CPU with which the next round begins
+ * @read:      CPU whose events were read last
+ * @reads:     how many CPUs' were in this window
  * @usage:     of this window; @usage.wall_ns and @usage.run_ns are not known before its end
  * @began_ns:  when the thread has started
  * @window_ns: when the window has begun
@@ -105,6 +107,8 @@ struct ks_thread {
 	struct cpumask open;
 	struct cpumask failed;
 	int next;
+	int read;
+	u32 reads;
 	struct ks_usage usage;
 	u64 began_ns;
 	u64 window_ns;
@@ -324,6 +328,7 @@ static void set_affinity(void)
 static void begin_window(struct ks_thread *t, u64 now, u64 run)
 {
 	t->usage = (struct ks_usage) {};
+	t->reads = 0;
 	t->window_ns = now;
 	t->run_ns = run;
 }
@@ -443,13 +448,38 @@ static u32 without_batch(const struct ks_thread *t, u32 fill)
 	return fill - min(fill, batch);
 }
 
+static void read_cpu(struct ks_thread *t)
+{
+	int e;
+
+	t->read = cpumask_next(t->read, &t->open);
+	if (t->read >= nr_cpu_ids)
+		t->read = cpumask_first(&t->open);
+	for (e = 0; e < t->source->nr; e++)
+		ks_ring_read(ring_of(t->read, e));
+}
+
+/* Those whose turn it is, where records would wait for others. */
+static void read_events(struct ks_thread *t)
+{
+	u32 due;
+
+	if (!t->source->batch)
+		return;
+	due = ks_reads_due(ktime_get_ns() - t->window_ns, knob_ns(&ks_knobs.window_ms),
+			   cpumask_weight(&t->open));
+	for (; t->reads < due; t->reads++)
+		read_cpu(t);
+}
+
 static void one_round(struct ks_thread *t)
 {
-	u64 from = local_clock();
-	u64 until = from + ks_quota_budget_ns(&t->quota, &t->tuning);
+	u64 from = local_clock(), until;
 	u32 fill = 0, steady;
 	int cpu;
 
+	read_events(t);
+	until = local_clock() + ks_quota_budget_ns(&t->quota, &t->tuning);
 	/* Where the last round had no time left, this one begins. */
 	for_each_cpu_wrap(cpu, &t->open, t->next) {
 		fill = max(fill, drain_cpu(t, cpu, until));

@@ -102,6 +102,24 @@ u8 ks_level_of(enum ks_kind kind, u32 period)
 }
 
 /**
+ * ks_reads_due - how many times events should have been read in this window
+ * @part_ns:   how much of it has gone by
+ * @window_ns: its length
+ * @events:    how many there are
+ *
+ * The hardware keeps records back until it has some hundred of them, so that a window
+ * may see none and the next one those of both (R-27). Whoever reads an event gets them
+ * out. Evenly spread and as often in each window, that makes every window see as many
+ * as came in the time of one.
+ *
+ * Return: KS_READS for each when the window ends.
+ */
+u32 ks_reads_due(u64 part_ns, u64 window_ns, u32 events)
+{
+	return div64_u64(min(part_ns, window_ns) * events * KS_READS, window_ns);
+}
+
+/**
  * ks_quota_tune - the administrator wants something else
  * @q: state of the loop
  * @t: what is wanted now

@@ -28,6 +28,7 @@ enum ks_policy {
 #define KS_WHOLE	1000000U	/* ppm */
 #define KS_MAX_SLEEP_US	100000U
 #define KS_FULL		800U	/* permille of a ring */
+#define KS_READS	4	/* of each event in a window */
 
 /**
  * struct ks_tuning - what the administrator wants
@@ -101,6 +102,7 @@ bool ks_quota_window(struct ks_quota *q, const struct ks_tuning *t, const struct
 bool ks_quota_ring_full(struct ks_quota *q, const struct ks_tuning *t, u64 part_ns,
 			u64 window_ns, u32 fill_permille);
 u64 ks_quota_budget_ns(const struct ks_quota *q, const struct ks_tuning *t);
+u32 ks_reads_due(u64 part_ns, u64 window_ns, u32 events);
 u8 ks_level_of(enum ks_kind kind, u32 period);
 
 #endif /* _MM_KSAMPLINGD_QUOTA_H */

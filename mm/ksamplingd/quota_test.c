@@ -683,6 +683,122 @@ static void R23_any_history(struct kunit *test)
 	}
 }
 
+/* ------------------------------- Batches ------------------------------- */
+
+#define MAX_CPUS	192
+#define HW_BATCH	1000	/* records that the hardware keeps back */
+
+/* Records that are delivered as PEBS does it. */
+struct delivery {
+	int cpus;
+	bool reads;		/* events are read, as ks_reads_due() says */
+	bool switches;		/* programs sleep often, and perf empties buffers then */
+	u64 accesses[MAX_CPUS];	/* per second */
+	u32 rest[MAX_CPUS];	/* of them, since the last record */
+	u32 kept[MAX_CPUS];	/* records that are kept back */
+	u32 delivered;
+	u32 done;		/* reads in this window */
+	struct plant plant;
+};
+
+/* What rings have no place for is lost. */
+static void deliver(struct delivery *d, int cpu)
+{
+	d->delivered = min(d->delivered + d->kept[cpu], d->cpus * d->plant.ring);
+	d->kept[cpu] = 0;
+}
+
+static void make_records(struct delivery *d, int cpu)
+{
+	u64 accesses = d->rest[cpu] + noisy(&d->plant, div_u64(d->accesses[cpu], PARTS));
+
+	d->kept[cpu] += div_u64_rem(accesses, period_of(&d->plant), &d->rest[cpu]);
+	if (d->switches || d->kept[cpu] >= HW_BATCH)
+		deliver(d, cpu);
+}
+
+static void run_delivery(struct delivery *d)
+{
+	struct plant *p = &d->plant;
+	struct ks_usage u = { .rounds = 500 };
+	u64 base_ns = 4000000, taken;
+	int part, cpu;
+	u32 due;
+
+	d->done = 0;
+	for (part = 1; part <= PARTS; part++) {
+		for (cpu = 0; cpu < d->cpus; cpu++)
+			make_records(d, cpu);
+		due = d->reads ? ks_reads_due(part, PARTS, d->cpus) : 0;
+		for (; d->done < due; d->done++)
+			deliver(d, d->done % d->cpus);
+		taken = min_t(u32, d->delivered, div_u64(WINDOW_NS / PARTS / 2, p->record_ns));
+		d->delivered -= taken;
+		u.drain_ns += taken * p->record_ns;
+	}
+	u.wall_ns = WINDOW_NS;
+	u.run_ns = u.drain_ns + base_ns;
+	p->use_ppm = div64_u64(u.run_ns * KS_WHOLE, u.wall_ns);
+	if (!ks_quota_window(&p->quota, &p->tuning, &u))
+		return;
+	/* To change the period stops the event, which empties its buffer. */
+	p->changes++;
+	for (cpu = 0; cpu < d->cpus; cpu++)
+		deliver(d, cpu);
+}
+
+/* Return: changes of the period in 60 windows, when it has had 20 to settle. */
+static int hunt(struct kunit *test, int cpus, bool reads, bool switches)
+{
+	struct delivery *d = kunit_kzalloc(test, sizeof(*d), GFP_KERNEL);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, d);
+	d->plant = new_plant(30, KS_PROPORTIONAL);
+	d->plant.noise_percent = 5;
+	d->cpus = cpus;
+	d->reads = reads;
+	d->switches = switches;
+	/* Every second one is idle. */
+	for (i = 0; i < cpus; i += 2)
+		d->accesses[i] = 500000000;
+	for (i = 0; i < 20; i++)
+		run_delivery(d);
+	d->plant.changes = 0;
+	for (i = 0; i < 60; i++)
+		run_delivery(d);
+	if (reads || switches)
+		KUNIT_EXPECT_TRUE_MSG(test, is_settled(&d->plant), "%d CPUs: use %u ppm", cpus,
+				      d->plant.use_ppm);
+	return d->plant.changes;
+}
+
+static void R27_batches_that_wait(struct kunit *test)
+{
+	static const int cpus[] = { 1, 4, 16, 64, 192 };
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(cpus); i++) {
+		KUNIT_EXPECT_LE_MSG(test, hunt(test, cpus[i], true, false), 1, "%d CPUs", cpus[i]);
+		KUNIT_EXPECT_LE_MSG(test, hunt(test, cpus[i], true, true), 1,
+				    "%d CPUs that switch", cpus[i]);
+	}
+	/* Otherwise this would prove nothing. */
+	KUNIT_EXPECT_GT(test, hunt(test, 64, false, false), 20);
+}
+
+static void R27_each_is_read_as_often_in_each_window(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, ks_reads_due(0, WINDOW_NS, 64), 0);
+	KUNIT_EXPECT_EQ(test, ks_reads_due(WINDOW_NS / 2, WINDOW_NS, 64), KS_READS * 32);
+	KUNIT_EXPECT_EQ(test, ks_reads_due(WINDOW_NS, WINDOW_NS, 64), KS_READS * 64);
+	KUNIT_EXPECT_EQ(test, ks_reads_due(3 * WINDOW_NS, WINDOW_NS, 64), KS_READS * 64);
+	KUNIT_EXPECT_EQ(test, ks_reads_due(WINDOW_NS, WINDOW_NS, 0), 0);
+	/* 60 s, 8192 CPUs */
+	KUNIT_EXPECT_EQ(test, ks_reads_due(60 * WINDOW_NS, 60 * WINDOW_NS, 8192),
+			KS_READS * 8192);
+}
+
 static struct kunit_case quota_cases[] = {
 	KUNIT_CASE(R22_budget),
 	KUNIT_CASE(R22_full_rings_raise_the_period),
@@ -693,12 +809,12 @@ static struct kunit_case quota_cases[] = {
 	KUNIT_CASE(R23_average_follows_the_period),
 	KUNIT_CASE(R23_base_above_the_quota),
 	KUNIT_CASE(R23_base_of_rounds_that_are_interrupted),
-	KUNIT_CASE(R23_bursts),
-	KUNIT_CASE(R23_full_whatever_the_period_is),
 	KUNIT_CASE(R23_between_two_levels),
+	KUNIT_CASE(R23_bursts),
 	KUNIT_CASE(R23_cliff),
 	KUNIT_CASE(R23_dead_band),
 	KUNIT_CASE(R23_ends_of_the_tables),
+	KUNIT_CASE(R23_full_whatever_the_period_is),
 	KUNIT_CASE(R23_nearest_level),
 	KUNIT_CASE(R23_policy_step),
 	KUNIT_CASE(R23_policy_step_after_a_search),
@@ -710,6 +826,8 @@ static struct kunit_case quota_cases[] = {
 	KUNIT_CASE(R23_stays_there),
 	KUNIT_CASE(R23_stays_where_periods_are_coarse),
 	KUNIT_CASE(R23_tables),
+	KUNIT_CASE(R27_batches_that_wait),
+	KUNIT_CASE(R27_each_is_read_as_often_in_each_window),
 	{}
 };
 

@@ -186,6 +186,22 @@ bool ks_ring_set_period(struct ks_ring *ring, u32 period)
 }
 
 /**
+ * ks_ring_read - have the hardware deliver what it still keeps of an event
+ * @ring: the ring
+ *
+ * It interrupts the CPU.
+ *
+ * Context: the thread.
+ */
+void ks_ring_read(struct ks_ring *ring)
+{
+	u64 enabled, running;
+
+	if (ring->event)
+		perf_event_read_value(ring->event, &enabled, &running);
+}
+
+/**
  * ks_ring_is_draining - is a ring to be emptied?
  * @draining: was it so far?
  * @used:     bytes in it

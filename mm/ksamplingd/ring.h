@@ -51,6 +51,7 @@ int ks_ring_open(struct ks_ring *ring, const struct ks_source *source,
 		 struct ks_counts *counts);
 void ks_ring_close(struct ks_ring *ring);
 bool ks_ring_set_period(struct ks_ring *ring, u32 period);
+void ks_ring_read(struct ks_ring *ring);
 u32 ks_ring_drain(struct ks_ring *ring, u64 until);
 bool ks_ring_is_draining(bool draining, unsigned long used, unsigned long size);
 bool ks_ring_goes_on(bool draining, bool more, unsigned long done, unsigned long size);

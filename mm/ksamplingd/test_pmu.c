@@ -201,8 +201,7 @@ static u64 due_samples(struct perf_event *event, u64 now)
 	if (has_buffer(event) && nr < MAX_BATCH)
 		nr = 0;
 	local64_set(&hw->prev_count, now);
-	local64_set(&hw->period_left, nr || !has_buffer(event) ?
-		    accesses % hw->sample_period : accesses);
+	local64_set(&hw->period_left, nr ? accesses % hw->sample_period : accesses);
 	local64_add(nr * hw->sample_period, &event->count);
 	return nr;
 }
