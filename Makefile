@@ -15,8 +15,8 @@ step := scripts/step build/log
 part := scripts/test/part
 
 # What "make test" consists of. A part leaves its results in build/test/PART.tap
-# or build/test/PART/*.tap.
-PARTS ?= check kunit selftest debug default-off apply
+# or build/test/PART/*.tap. The unit tests run in a guest of "selftest" as well.
+PARTS ?= check selftest debug default-off apply
 
 help: ## show these commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -28,17 +28,18 @@ shell: kernel ## the same kernel, with a prompt
 	@scripts/boot --interactive --kernel build/obj/$(image) \
 		--initrd build/initramfs.cpio.gz --append test=shell
 
-test: ## all tests (PARTS="check kunit" for some of them)
+test: ## all tests (PARTS="check apply" for some of them)
 	@rm -rf build/test
 	@mkdir -p build/test
 	@$(MAKE) --no-print-directory --keep-going $(PARTS:%=test-%) || true
 	@scripts/tally $(PARTS:%=build/test/%) | tee build/test/summary
 
 check: ## checkpatch, sparse, W=1, kernel-doc, shellcheck on our files
-kunit: ## unit tests, in a kernel that is a program (UML)
+kunit: ## unit tests alone, in a kernel that is a program (UML)
 selftest: ## tests in the guest
 prefixes: ## each patch of the series builds and boots: before it is sent
-check kunit selftest prefixes:
+mutations: ## does a kernel that checks itself notice what is broken on purpose?
+check kunit selftest prefixes mutations:
 	@rm -rf build/test/$@ build/test/$@.tap
 	@$(MAKE) --no-print-directory test-$@ || true
 	@scripts/tally build/test/$@
@@ -53,6 +54,15 @@ test-debug: debug-kernel ## the races again, under KASAN and lockdep
 	@$(part) debug "races under KASAN and lockdep" \
 		scripts/selftest --debug build/debug/$(image) build/initramfs.cpio.gz build/debug/guest
 	@scripts/tally build/test/debug
+
+test-pebs: kernel ## ksamplingd on a processor with PEBS, which is built first
+	@rm -rf build/test/pebs build/test/pebs.tap
+	@$(step)/qemu.log "QEMU with PEBS" scripts/qemu/build
+	@$(part) pebs "ksamplingd on a processor with PEBS" scripts/selftest --pebs || true
+	@scripts/tally build/test/pebs
+
+variants: kernel ## kernels that users have and our guest has not, and the stresses there
+	@scripts/variants
 
 bench: kernel ## what PSI costs: the base's own, none, and ours; and ksamplingd
 	@scripts/setup gnuplot-nox
@@ -101,9 +111,13 @@ test-default-off: debug-kernel
 test-apply: tree
 	@$(part) apply "the series on every base" scripts/test/apply
 
+test-mutations: kernel
+	@$(part) mutations "accounting that is broken on purpose" scripts/test/mutations
+
 test-prefixes: kernel
 	@$(part) prefixes "each patch builds and boots" scripts/test/prefixes
 
-.PHONY: help run shell test check kunit selftest prefixes test-base bench tree kernel debug-kernel \
+.PHONY: help run shell test check kunit selftest prefixes mutations test-base bench variants tree \
+	kernel debug-kernel \
 	series apply clean setup test-check test-kunit test-selftest test-debug test-default-off \
-	test-apply test-prefixes
+	test-apply test-prefixes test-mutations test-pebs
