@@ -195,10 +195,11 @@ static u32 records_ppm(const struct ks_quota *q)
 	return q->use_ppm - min(q->base_ppm, q->use_ppm);
 }
 
-static void measure(struct ks_quota *q, const struct ks_usage *u)
+static void measure(struct ks_quota *q, const struct ks_tuning *t, const struct ks_usage *u)
 {
 	u32 base = share_ppm(base_ns(u), u->wall_ns);
-	u32 far = q->use_ppm / 2;
+	/* The base is there whatever the load does, and may be half of the use. */
+	u32 far = max(records_ppm(q) / 2, band_ppm(t) / 2);
 
 	q->now_ppm = share_ppm(u->run_ns, u->wall_ns);
 	if (!q->measured || abs_diff(q->now_ppm, q->use_ppm) > far) {
@@ -323,7 +324,7 @@ static bool is_near(u32 use_ppm, const struct ks_tuning *t)
  */
 bool ks_quota_window(struct ks_quota *q, const struct ks_tuning *t, const struct ks_usage *u)
 {
-	measure(q, u);
+	measure(q, t, u);
 	set_sleep(q, t, u);
 	if (q->raises) {
 		/* It was not one period that this comes from. */

@@ -175,6 +175,30 @@ static void R23_settles_within_five_windows(struct kunit *test)
 	quotas(test, jumps);
 }
 
+/*
+ * A load that ends, while the use was near the lower bound and half of it is the base:
+ * it does not fall by much, and is off the quota all the same.
+ */
+static void ends(struct kunit *test, u32 quota)
+{
+	struct plant p = new_plant(quota, KS_PROPORTIONAL);
+	int i;
+
+	p.base_ns = 9000;
+	set_load(&p, 36, 100);
+	settle(&p, 60);
+	p.accesses = p.accesses * 7 / 10;
+	for (i = 0; i < 10; i++)
+		run_window(&p);
+	set_load(&p, 2, 100);
+	KUNIT_EXPECT_LE_MSG(test, settle(&p, 60), 5, "quota %u", quota);
+}
+
+static void R23_a_load_that_ends(struct kunit *test)
+{
+	quotas(test, ends);
+}
+
 /* Use that goes with 1 / period^2: what is proportional to that is far too much. */
 static void R23_settles_where_use_is_steep(struct kunit *test)
 {
@@ -804,6 +828,7 @@ static struct kunit_case quota_cases[] = {
 	KUNIT_CASE(R22_full_rings_raise_the_period),
 	KUNIT_CASE(R22_overload_is_lost_not_used),
 	KUNIT_CASE(R22_small_rings),
+	KUNIT_CASE(R23_a_load_that_ends),
 	KUNIT_CASE(R23_a_quota_that_is_changed),
 	KUNIT_CASE(R23_any_history),
 	KUNIT_CASE(R23_average_follows_the_period),
