@@ -16,13 +16,16 @@ part := scripts/test/part
 
 # What "make test" consists of. A part leaves its results in build/test/PART.tap
 # or build/test/PART/*.tap. The unit tests run in a guest of "selftest" as well.
-PARTS ?= check selftest debug default-off apply
+PARTS ?= check selftest pebs debug default-off apply
 
 help: ## show these commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 run: kernel ## boot our kernel in QEMU: pressure rises and falls, hot pages are found
 	@scripts/demo
+
+pebs: pebs-guest ## ksamplingd at work on an emulated processor with PEBS
+	@scripts/demo --pebs
 
 shell: kernel ## the same kernel, with a prompt
 	@scripts/boot --interactive --kernel build/obj/$(image) \
@@ -55,11 +58,15 @@ test-debug: debug-kernel ## the races again, under KASAN and lockdep
 		scripts/selftest --debug build/debug/$(image) build/initramfs.cpio.gz build/debug/guest
 	@scripts/tally build/test/debug
 
-test-pebs: kernel ## ksamplingd on a processor with PEBS, which is built first
-	@rm -rf build/test/pebs build/test/pebs.tap
+test-pebs: pebs-guest
+	@$(part) pebs "ksamplingd on a processor with PEBS" \
+		scripts/selftest --pebs build/obj/$(image) build/pebs.cpio build/pebs
+
+# Our initramfs, and programs of Debian.
+pebs-guest: kernel
 	@$(step)/qemu.log "QEMU with PEBS" scripts/qemu/build
-	@$(part) pebs "ksamplingd on a processor with PEBS" scripts/selftest --pebs || true
-	@scripts/tally build/test/pebs
+	@$(step)/programs.log "programs of Debian" scripts/programs build/programs.cpio
+	@cat build/programs.cpio build/initramfs.cpio.gz >build/pebs.cpio
 
 variants: kernel ## kernels that users have and our guest has not, and the stresses there
 	@scripts/variants
@@ -68,6 +75,11 @@ bench: kernel ## what PSI costs: the base's own, none, and ours; and ksamplingd
 	@scripts/setup gnuplot-nox
 	@scripts/bench
 	@scripts/bench.d/ksamplingd
+	@$(MAKE) --no-print-directory bench-pebs
+
+bench-pebs: pebs-guest ## how well ksamplingd samples programs of Debian
+	@scripts/setup gnuplot-nox
+	@scripts/bench.d/pebs
 
 tree: setup ## build/tree: the base and our commits on it
 	@$(step)/tree.log "kernel source with the series" scripts/series tree
@@ -117,7 +129,7 @@ test-mutations: kernel
 test-prefixes: kernel
 	@$(part) prefixes "each patch builds and boots" scripts/test/prefixes
 
-.PHONY: help run shell test check kunit selftest prefixes mutations test-base bench variants tree \
+.PHONY: help run pebs pebs-guest shell test check kunit selftest prefixes mutations test-base bench bench-pebs variants tree \
 	kernel debug-kernel \
 	series apply clean setup test-check test-kunit test-selftest test-debug test-default-off \
 	test-apply test-prefixes test-mutations test-pebs

@@ -21,6 +21,10 @@
  * What is different from the processor: the record is that of the access at which the
  * counter wraps, not of the one after it. Of RFLAGS, it has no arithmetic flags.
  *
+ * With -icount, the CPUs take turns, and who waits for another one in a loop waits for
+ * those between, too. With pebs-turn=N a turn has N instructions at most, so that such
+ * a wait is nearly as short as if the CPUs ran at the same time.
+ *
  * With pebs-truth=FILE, the file has, while the machine runs, what it knows. A guest
  * can read it, too, if it is the memory of an ivshmem device.
  *
@@ -151,6 +155,7 @@ void pebs_realize(X86CPU *cpu, Error **errp)
         cache_sets = pow2floor(MAX(cpu->pebs_cache_kib, 1) * KiB /
                                (WAYS << LINE_BITS));
         cache = g_malloc0(cache_sets * sizeof(*cache));
+        icount_turn = cpu->pebs_turn;
         truth = &nobodys_truth;
         if (cpu->pebs_truth) {
             open_truth(cpu->pebs_truth, errp);

@@ -5,6 +5,9 @@
 
 #include "cpu.h"
 
+/* Instructions in a turn of a CPU with -icount at most, or 0. */
+extern uint32_t icount_turn;
+
 /* Of a CPU with X86CPU::pebs, the format, which is 3 or 4. */
 void pebs_realize(X86CPU *cpu, Error **errp);
 void pebs_reset(CPUX86State *env);

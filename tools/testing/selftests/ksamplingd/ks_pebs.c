@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Samples of the processor, where it is one that an emulator makes and that knows the
- * truth: how many loads, misses and stores there have been, and how many records it has
- * written. It says so in the memory of a PCI device.
+ * truth; see ks_truth.h.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -15,67 +14,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "ks_truth.h"
 #include "ks_util.h"
-
-enum { LOADS, MISSES, STORES, NR_KINDS };
-
-/* As the emulator has it. */
-struct truth {
-	char		magic[8];
-	uint64_t	pages;
-	uint64_t	user[NR_KINDS];
-	uint64_t	written, dropped, interrupts;
-	uint64_t	all[NR_KINDS];
-};
-
-#define DEVICES		"/sys/bus/pci/devices/"
-#define TRUTH_BYTES	(8 * 1024 * 1024UL)
-#define NO_TRUTH	"needs the emulated processor"
-
-static uint64_t device_id(const char *device, const char *file)
-{
-	char path[512], text[32];
-
-	snprintf(path, sizeof(path), DEVICES "%s/%s", device, file);
-	return read_text(path, text, sizeof(text)) > 0 ? strtoul(text, NULL, 16) : 0;
-}
-
-static struct truth *map_truth(const char *device)
-{
-	char path[512];
-	void *map;
-	int fd;
-
-	snprintf(path, sizeof(path), DEVICES "%s/enable", device);
-	write_text(path, "1");
-	snprintf(path, sizeof(path), DEVICES "%s/resource2", device);
-	fd = open(path, O_RDWR | O_CLOEXEC);
-	map = mmap(NULL, TRUTH_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	return map == MAP_FAILED || memcmp(map, "PEBSTRUE", 8) ? NULL : map;
-}
-
-/* It goes on counting. */
-static uint64_t look_at(uint64_t *number)
-{
-	return __atomic_load_n(number, __ATOMIC_RELAXED);
-}
-
-/* NULL: it is some other machine. */
-static struct truth *get_truth(void)
-{
-	struct truth *truth = NULL;
-	struct dirent *entry;
-	DIR *dir = opendir(DEVICES);
-
-	while (dir && !truth && (entry = readdir(dir)))
-		if (device_id(entry->d_name, "vendor") == 0x1af4 &&
-		    device_id(entry->d_name, "device") == 0x1110)
-			truth = map_truth(entry->d_name);
-	if (dir)
-		closedir(dir);
-	return truth;
-}
 
 /* On one CPU, whoever runs there; stopped. */
 static int open_counter(uint64_t config, int cpu)
@@ -195,6 +135,97 @@ static enum psi_result counts_misses(void)
 	return counts(0x20d1, MISSES);
 }
 
+/* What others measure: says how much there is to be found in it. */
+static int walk_and_tell(void)
+{
+	uint32_t *lines = map_lines();
+	struct truth *truth = get_truth();
+	uint64_t from[NR_KINDS];
+	int kind;
+
+	for (kind = 0; kind < NR_KINDS; kind++)
+		from[kind] = look_at(&truth->user[kind]);
+	walk(lines, LINES, 20);
+	for (kind = 0; kind < NR_KINDS; kind++)
+		printf("%llu\n", (unsigned long long)(look_at(&truth->user[kind]) - from[kind]));
+	return 0;
+}
+
+#define PERF		"/usr/bin/perf"
+#define MYSELF		"/proc/self/exe"
+
+/* The numbers at the beginning of the lines that a command prints. */
+static void run(const char *command, uint64_t *number, int nr)
+{
+	char line[256];
+	FILE *output;
+	int i = 0;
+
+	output = popen(command, "re");
+	EXPECT(output, "%s", command);
+	while (fgets(line, sizeof(line), output))
+		if (i < nr && line[0] >= '0' && line[0] <= '9')
+			number[i++] = strtoull(line, NULL, 10);
+	EXPECT(!pclose(output) && i == nr, "%s: %d numbers", command, i);
+}
+
+static void get_own_path(char *path, size_t size)
+{
+	ssize_t length = readlink(MYSELF, path, size - 1);
+
+	EXPECT(length > 0, "readlink");
+	path[length] = '\0';
+}
+
+/* Starting and ending the program is in what it counts. */
+static enum psi_result perf_stat(void)
+{
+	uint64_t number[2 * NR_KINDS];
+	char command[512], self[256];
+	int kind;
+
+	REQUIRE(get_truth(), NO_TRUTH);
+	REQUIRE(!access(PERF, X_OK), "needs perf");
+	get_own_path(self, sizeof(self));
+	snprintf(command, sizeof(command), PERF
+		 " stat -x, -e r81d0:u,r20d1:u,r82d0:u %s walk 2>&1", self);
+	run(command, number, 2 * NR_KINDS);
+	for (kind = 0; kind < NR_KINDS; kind++) {
+		uint64_t should = number[kind], is = number[NR_KINDS + kind];
+
+		psi_note("perf stat counted %llu, there were %llu", (unsigned long long)is,
+			 (unsigned long long)should);
+		EXPECT(should > LINES && is >= should && is - should < should / 50 + SLACK,
+		       "kind %d", kind);
+	}
+	return PSI_PASS;
+}
+
+static enum psi_result perf_record(void)
+{
+	struct truth *truth = get_truth();
+	char command[1024], self[256];
+	uint64_t number[NR_KINDS + 1], written;
+
+	REQUIRE(truth, NO_TRUTH);
+	REQUIRE(!access(PERF, X_OK), "needs perf");
+	get_own_path(self, sizeof(self));
+	written = look_at(&truth->written);
+	snprintf(command, sizeof(command), PERF
+		 " record -q -o /tmp/perf.data -c 997 -d --phys-data -e r20d1:upp %s walk && "
+		 PERF " script -i /tmp/perf.data -F addr,phys_addr | grep -c '[1-9a-f].* .*[1-9a-f]'",
+		 self);
+	run(command, number, NR_KINDS + 1);
+	written = look_at(&truth->written) - written;
+	psi_note("perf record has %llu records, %llu were written, of %llu misses",
+		 (unsigned long long)number[NR_KINDS], (unsigned long long)written,
+		 (unsigned long long)number[MISSES]);
+	EXPECT(number[NR_KINDS] == written, "they are not the same");
+	EXPECT(written >= number[MISSES] / 997 && written < number[MISSES] / 997 * 11 / 10,
+	       "they are not as many as they should be");
+	return PSI_PASS;
+}
+
 static void walk_for_ever(void *unused)
 {
 	uint32_t *lines = map_lines();
@@ -310,11 +341,15 @@ static const struct psi_case cases[] = {
 	{ "R-20 pebs: perf counts all stores", counts_stores },
 	{ "R-20 pebs: perf counts all loads", counts_loads },
 	{ "R-20 pebs: perf counts all loads that miss", counts_misses },
+	{ "R-20 pebs: perf stat of Debian counts what there is", perf_stat },
+	{ "R-20 pebs: perf record of Debian has each record", perf_record },
 	{ "R-20 pebs: each record is a sample, or accounted for", all_accounted },
 	{ "R-21 pebs: CPUs and others who count come and go", hotplug_and_perf },
 };
 
 int main(int argc, char **argv)
 {
+	if (argc > 1 && !strcmp(argv[1], "walk"))
+		return walk_and_tell();
 	return psi_main(argc, argv, cases, ARRAY_SIZE(cases));
 }

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * How well real programs are sampled, on a processor that knows the truth (ks_truth.h).
+ *
+ * The environment says what is to be run and for which quota:
+ *
+ *	ks_load=NAME	/loads/NAME PHASE, once for each CPU; phases are 1 and 2
+ *	ks_quota=N	permille
+ *
+ * Phase 1 is started, and then sampling; when the quota is met everything is forgotten,
+ * and for STEADY_S both sides count from zero. Then comes phase 2. It prints
+ *
+ *	window PHASE NUMBER PERIOD_LOADS PERIOD_STORES USE_PERMILLE
+ *	figure NAME VALUE
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ks_truth.h"
+#include "ks_util.h"
+
+#define MAX_CPUS	64
+#define MOST_WINDOWS	25
+#define STEADY_S	60
+#define HOTTEST		0.1	/* of the accesses */
+
+static pid_t pids[MAX_CPUS];
+static unsigned int quota;
+static int phase, number;
+
+static void figure(const char *name, double value)
+{
+	printf("figure %s %.3f\n", name, value);
+	fflush(stdout);
+}
+
+static void start_loads(const char *name)
+{
+	int cpus = online_cpus(), i;
+	char path[64], what[8];
+
+	snprintf(path, sizeof(path), "/loads/%s", name);
+	snprintf(what, sizeof(what), "%d", phase);
+	for (i = 0; i < cpus && i < MAX_CPUS; i++) {
+		pids[i] = fork();
+		if (!pids[i]) {
+			setpgid(0, 0);
+			execl(path, path, what, NULL);
+			_exit(127);
+		}
+		EXPECT(pids[i] > 0, "fork");
+	}
+}
+
+static void stop_loads(void)
+{
+	int i;
+
+	for (i = 0; i < MAX_CPUS && pids[i]; i++) {
+		kill(-pids[i], SIGKILL);
+		waitpid(pids[i], NULL, 0);
+		pids[i] = 0;
+	}
+}
+
+/* Or what was measured means nothing. */
+static void loads_run(void)
+{
+	int i;
+
+	for (i = 0; i < MAX_CPUS && pids[i]; i++)
+		EXPECT(!waitpid(pids[i], NULL, WNOHANG), "the load has ended");
+}
+
+static double band(void)
+{
+	return quota / 8.0 > 5 ? quota / 8.0 : 5;
+}
+
+static double one_window(void)
+{
+	unsigned long long run = get_status("run_ns"), wall = get_status("wall_ns");
+	double use;
+
+	wait_windows(1);
+	use = 1000.0 * (get_status("run_ns") - run) / (get_status("wall_ns") - wall);
+	printf("window %d %d %llu %llu %.1f\n", phase, number++,
+	       get_event("MEM_LOAD_RETIRED.L3_MISS", "period"),
+	       get_event("MEM_INST_RETIRED.ALL_STORES", "period"), use);
+	fflush(stdout);
+	return use;
+}
+
+/* Return: windows until the quota was met, and so for three; -1: not at all. */
+static int settle(void)
+{
+	int w, good = 0;
+	double use;
+
+	for (w = 1; w <= MOST_WINDOWS; w++) {
+		use = one_window();
+		good = use >= quota - band() && use <= quota + band() ? good + 1 : 0;
+		if (good == 3)
+			return w - 2;
+	}
+	return -1;
+}
+
+static unsigned long long samples_of(const char *event)
+{
+	return get_event(event, "samples");
+}
+
+/* All that is known of a page: by us, and by the processor. */
+struct page {
+	double		heat, accesses;
+};
+
+static int by_heat(const void *a, const void *b)
+{
+	const struct page *p = a, *q = b;
+
+	return p->heat < q->heat ? 1 : p->heat > q->heat ? -1 : 0;
+}
+
+static int by_accesses(const void *a, const void *b)
+{
+	const struct page *p = a, *q = b;
+
+	return p->accesses < q->accesses ? 1 : p->accesses > q->accesses ? -1 : 0;
+}
+
+static size_t read_hot_pages(struct page *pages, size_t nr)
+{
+	unsigned long pfn, count = 0, i;
+	unsigned int node, order, heat;
+	char line[128];
+	FILE *file = fopen(VIEWS "hot_pages", "re");
+
+	EXPECT(file, "hot_pages");
+	while (fgets(line, sizeof(line), file)) {
+		EXPECT(sscanf(line, "%u %lx %u %u", &node, &pfn, &order, &heat) == 4, "%s", line);
+		for (i = 0; i < 1UL << order && pfn + i < nr; i++)
+			pages[pfn + i].heat = heat;
+		count++;
+	}
+	fclose(file);
+	return count;
+}
+
+/* The truth in the same unit: shares of all that is sampled. */
+static void read_truth(struct page *pages, const struct truth_page *truth, size_t nr,
+		       double load_share)
+{
+	double misses = 0, stores = 0;
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		misses += truth[i].misses;
+		stores += truth[i].stores;
+	}
+	for (i = 0; i < nr; i++)
+		pages[i].accesses = load_share * truth[i].misses / (misses ?: 1) +
+				    (1 - load_share) * truth[i].stores / (stores ?: 1);
+}
+
+/* Of the pages that hold the hottest tenth, by either. */
+static void compare(struct page *pages, size_t nr)
+{
+	double heat = 0, accesses = 0, sum, least_accesses, held = 0, best = 0;
+	size_t i, is, should, right = 0;
+
+	for (i = 0; i < nr; i++) {
+		heat += pages[i].heat;
+		accesses += pages[i].accesses;
+	}
+	qsort(pages, nr, sizeof(*pages), by_accesses);
+	for (should = 0, sum = 0; should < nr && sum < HOTTEST * accesses; should++)
+		sum += pages[should].accesses;
+	EXPECT(should, "there were no accesses");
+	least_accesses = pages[should - 1].accesses;
+
+	qsort(pages, nr, sizeof(*pages), by_heat);
+	for (is = 0, sum = 0; is < nr && sum < HOTTEST * heat; is++)
+		sum += pages[is].heat;
+	for (i = 0; i < is; i++)
+		right += pages[i].accesses >= least_accesses;
+	for (i = 0; i < should; i++)
+		held += pages[i].accesses;
+	qsort(pages, nr, sizeof(*pages), by_accesses);
+	for (i = 0; i < should; i++)
+		best += pages[i].accesses;
+
+	figure("hottest_pages", should);
+	figure("precision", is ? (double)right / is : 0);
+	figure("recall", (double)right / should);
+	/* Of the accesses that the same number of pages could have held. */
+	figure("accesses_held", held / best);
+}
+
+static void compare_with_truth(struct truth *truth)
+{
+	double loads = samples_of("MEM_LOAD_RETIRED.L3_MISS");
+	double stores = samples_of("MEM_INST_RETIRED.ALL_STORES");
+	struct page *pages = calloc(truth->pages, sizeof(*pages));
+
+	EXPECT(pages, "memory");
+	figure("sampled_pages", read_hot_pages(pages, truth->pages));
+	figure("load_share", loads / (loads + stores));
+	read_truth(pages, get_truth_pages(truth), truth->pages, loads / (loads + stores));
+	compare(pages, truth->pages);
+	free(pages);
+}
+
+/* What the program achieves in a second. */
+static double loads_per_s(struct truth *truth, unsigned long long *from, __u64 *from_ns)
+{
+	unsigned long long loads = look_at(&truth->user[LOADS]) - *from;
+	__u64 ns = now_ns() - *from_ns;
+
+	*from += loads;
+	*from_ns += ns;
+	return loads * 1e9 / ns;
+}
+
+static void steady(struct truth *truth)
+{
+	double least = 1000, most = 0, use, sum = 0, alone, sampled;
+	unsigned long long changes, written, dropped, samples, loads = 0;
+	__u64 ns = 0;
+	int s;
+
+	/* Nothing cools, and everything that was sampled is shown. */
+	EXPECT(!set_knob("cool_ms", "3600000"), "cool_ms");
+	EXPECT(!set_knob("hot_target_mb", "100000"), "hot_target_mb");
+	set_knob("hot_samples", "1");
+	EXPECT(!set_knob("load_period", "%llu",
+			 get_event("MEM_LOAD_RETIRED.L3_MISS", "period")), "load_period");
+	switch_off();
+	loads_per_s(truth, &loads, &ns);
+	sleep_ms(10000);
+	alone = loads_per_s(truth, &loads, &ns);
+	written = look_at(&truth->written);
+	dropped = look_at(&truth->dropped);
+	memset(get_truth_pages(truth), 0, truth->pages * sizeof(struct truth_page));
+	switch_on();
+	settle();
+
+	loads_per_s(truth, &loads, &ns);
+	samples = accounted();
+	changes = get_status("period_changes");
+	for (s = 0; s < STEADY_S; s++) {
+		use = one_window();
+		least = use < least ? use : least;
+		most = use > most ? use : most;
+		sum += use;
+	}
+	sampled = loads_per_s(truth, &loads, &ns);
+	samples = accounted() - samples;
+	figure("samples_per_s", (double)samples / STEADY_S);
+	/* Of all CPUs together. If the program does always the same, that is the price. */
+	figure("workload_permille", 1000 * (1 - sampled / alone));
+	figure("changes_in_60_s", get_status("period_changes") - changes);
+	figure("use_permille", sum / STEADY_S);
+	figure("use_least", least);
+	figure("use_most", most);
+	compare_with_truth(truth);
+
+	/* To the last one. */
+	switch_off();
+	samples = accounted();
+	figure("samples", get_status("samples"));
+	figure("lost", get_status("lost"));
+	figure("written", look_at(&truth->written) - written);
+	figure("dropped", look_at(&truth->dropped) - dropped);
+	figure("unaccounted", (double)(look_at(&truth->written) - written) - samples);
+	switch_on();
+	settle();
+}
+
+static enum psi_result figures(void)
+{
+	const char *load = getenv("ks_load"), *permille = getenv("ks_quota");
+	struct truth *truth = get_truth();
+
+	REQUIRE(truth, NO_TRUTH);
+	REQUIRE(load, "needs a load");
+	quota = permille ? atoi(permille) : 30;
+	undo_later(reset_knobs);
+	reset_knobs();
+	undo_later(stop_loads);
+	EXPECT(!set_knob("quota_permille", "%u", quota), "quota");
+
+	phase = 1;
+	start_loads(load);
+	sleep_ms(2000);
+	switch_on();
+	figure("windows_after_start", settle());
+	steady(truth);
+	loads_run();
+
+	stop_loads();
+	phase = 2;
+	start_loads(load);
+	figure("windows_after_change", settle());
+	loads_run();
+	return PSI_PASS;
+}
+
+static const struct psi_case cases[] = {
+	{ "figures", figures },
+};
+
+int main(int argc, char **argv)
+{
+	return psi_main(argc, argv, cases, ARRAY_SIZE(cases));
+}
