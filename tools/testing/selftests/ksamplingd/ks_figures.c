@@ -10,7 +10,7 @@
  * Phase 1 is started, and then sampling; when the quota is met everything is forgotten,
  * and for STEADY_S both sides count from zero. Then comes phase 2. It prints
  *
- *	window PHASE NUMBER PERIOD_LOADS PERIOD_STORES USE_PERMILLE
+ *	window PHASE NUMBER PERIOD_LOADS PERIOD_STORES USE_PERMILLE SAMPLES ROUNDS
  *	figure NAME VALUE
  */
 #include <signal.h>
@@ -83,13 +83,15 @@ static double band(void)
 static double one_window(void)
 {
 	unsigned long long run = get_status("run_ns"), wall = get_status("wall_ns");
+	unsigned long long samples = get_status("samples"), rounds = get_status("rounds");
 	double use;
 
 	wait_windows(1);
 	use = 1000.0 * (get_status("run_ns") - run) / (get_status("wall_ns") - wall);
-	printf("window %d %d %llu %llu %.1f\n", phase, number++,
+	printf("window %d %d %llu %llu %.1f %llu %llu\n", phase, number++,
 	       get_event("MEM_LOAD_RETIRED.L3_MISS", "period"),
-	       get_event("MEM_INST_RETIRED.ALL_STORES", "period"), use);
+	       get_event("MEM_INST_RETIRED.ALL_STORES", "period"), use,
+	       get_status("samples") - samples, get_status("rounds") - rounds);
 	fflush(stdout);
 	return use;
 }
