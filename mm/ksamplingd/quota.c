@@ -212,6 +212,17 @@ static void measure(struct ks_quota *q, const struct ks_tuning *t, const struct 
 	}
 }
 
+/*
+ * What a round as such takes. Where there are few in a window, what their records took
+ * may look like all of it: one such window must not let all the next ones be many.
+ */
+static void measure_round(struct ks_quota *q, const struct ks_usage *u)
+{
+	u32 round_ns = min(div_u64(base_ns(u), u->rounds), U32_MAX);
+
+	q->round_ns = round_ns > 2 * (u64)q->round_ns ? round_ns : smooth(q->round_ns, round_ns);
+}
+
 /* Long enough for the rounds as such to take half of the quota. */
 static void set_sleep(struct ks_quota *q, const struct ks_tuning *t, const struct ks_usage *u)
 {
@@ -221,8 +232,9 @@ static void set_sleep(struct ks_quota *q, const struct ks_tuning *t, const struc
 	if (!u->rounds || !t->quota_permille)
 		return;
 
+	measure_round(q, u);
 	/* ns by permille is us */
-	sleep_us = div_u64(2 * div_u64(base_ns(u), u->rounds), t->quota_permille);
+	sleep_us = div_u64(2 * (u64)q->round_ns, t->quota_permille);
 	q->sleep_us = clamp(sleep_us, t->sleep_us, max(t->sleep_us, KS_MAX_SLEEP_US));
 }
 

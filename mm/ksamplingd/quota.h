@@ -70,6 +70,7 @@ struct ks_usage {
  * @base_ppm:  part of it that does not depend on the period, smoothed
  * @now_ppm:   CPU use in the last window
  * @sleep_us:  how long to sleep between rounds
+ * @round_ns:  what a round takes if there is nothing to read, smoothed
  * @level:     place in the tables of periods; the higher, the longer
  * @raises:    how often a ring has raised the level in this window
  * @measured:  has there been a window yet?
@@ -85,6 +86,7 @@ struct ks_quota {
 	u32 base_ppm;
 	u32 now_ppm;
 	u32 sleep_us;
+	u32 round_ns;
 	u8 level;
 	u8 raises;
 	bool measured;

@@ -583,6 +583,27 @@ static void R23_base_of_rounds_that_are_interrupted(struct kunit *test)
 }
 
 /* More accesses than the longest period can do with. */
+/* With few rounds, it is chance what is left of their time; sleep does not follow that. */
+static void R23_sleep_is_not_hasty(struct kunit *test)
+{
+	struct ks_usage u = { .wall_ns = WINDOW_NS, .rounds = 30, .run_ns = 30000000 };
+	struct ks_tuning t = { 30, KS_PROPORTIONAL, 2000 };
+	struct ks_quota q;
+
+	ks_quota_start(&q, &t, 10);
+	/* 15 permille for rounds, so each has 500 us. */
+	u.drain_ns = 15000000;
+	ks_quota_window(&q, &t, &u);
+	KUNIT_EXPECT_EQ(test, q.sleep_us, 33333);
+	u.drain_ns = 30000000;
+	ks_quota_window(&q, &t, &u);
+	KUNIT_EXPECT_GT(test, q.sleep_us, 25000);
+	/* Many CPUs have come. */
+	u.drain_ns = 0;
+	ks_quota_window(&q, &t, &u);
+	KUNIT_EXPECT_EQ(test, q.sleep_us, 66666);
+}
+
 static void R22_overload_is_lost_not_used(struct kunit *test)
 {
 	struct plant p = new_plant(30, KS_PROPORTIONAL);
@@ -846,6 +867,7 @@ static struct kunit_case quota_cases[] = {
 	KUNIT_CASE(R23_quota_0_is_a_fixed_period),
 	KUNIT_CASE(R23_settles_where_use_is_steep),
 	KUNIT_CASE(R23_settles_within_five_windows),
+	KUNIT_CASE(R23_sleep_is_not_hasty),
 	KUNIT_CASE(R23_small_quota),
 	KUNIT_CASE(R23_smoothing),
 	KUNIT_CASE(R23_stays_there),

@@ -111,6 +111,14 @@ static int settle(void)
 	return -1;
 }
 
+/* There is nothing to be seen before the first round. */
+static void begin_sampling(void)
+{
+	switch_on();
+	while (!get_status("rounds"))
+		sleep_ms(10);
+}
+
 static unsigned long long samples_of(const char *event)
 {
 	return get_event(event, "samples");
@@ -248,7 +256,7 @@ static void steady(struct truth *truth)
 	written = look_at(&truth->written);
 	dropped = look_at(&truth->dropped);
 	memset(get_truth_pages(truth), 0, truth->pages * sizeof(struct truth_page));
-	switch_on();
+	begin_sampling();
 	settle();
 
 	loads_per_s(truth, &loads, &ns);
@@ -279,7 +287,7 @@ static void steady(struct truth *truth)
 	figure("written", look_at(&truth->written) - written);
 	figure("dropped", look_at(&truth->dropped) - dropped);
 	figure("unaccounted", (double)(look_at(&truth->written) - written) - samples);
-	switch_on();
+	begin_sampling();
 	settle();
 }
 
@@ -299,7 +307,7 @@ static enum psi_result figures(void)
 	phase = 1;
 	start_loads(load);
 	sleep_ms(2000);
-	switch_on();
+	begin_sampling();
 	figure("windows_after_start", settle());
 	steady(truth);
 	loads_run();
