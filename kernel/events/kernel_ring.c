@@ -13,7 +13,9 @@
  *
  * Locking: the caller owns the event, and calls these functions one at a time
  * for each. They need nothing from the writer, which may be in an NMI on another
- * CPU. The ring lives as long as the event.
+ * CPU. The ring lives as long as the event: perf_event::rb is set once, under
+ * perf_event::mmap_mutex, before the event is enabled, and the owner of the event reads
+ * it without.
  */
 #include <linux/align.h>
 #include <linux/errno.h>
@@ -54,18 +56,19 @@ static unsigned long bytes_used(const struct perf_buffer *rb)
 int perf_kernel_ring_attach(struct perf_event *event, unsigned int pages)
 {
 	struct perf_buffer *rb;
+	int err;
 
 	if (!is_power_of_2(pages) || event->attr.write_backward)
 		return -EINVAL;
-	if (ring_of(event))
-		return -EBUSY;
 
 	rb = rb_alloc(pages, 0, event->cpu, RING_BUFFER_WRITABLE);
 	if (!rb)
 		return -ENOMEM;
 
-	perf_event_attach_ring(event, rb);
-	return 0;
+	err = perf_event_attach_ring(event, rb);
+	if (err)
+		rb_free(rb);
+	return err;
 }
 
 /**

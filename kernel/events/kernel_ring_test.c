@@ -7,12 +7,14 @@
 #include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/kfifo.h>
+#include <linux/mutex.h>
 #include <linux/perf_event.h>
 #include <linux/perf_kernel_ring.h>
 #include <linux/prandom.h>
 #include <linux/sched.h>
 #include <linux/sizes.h>
 #include <linux/time64.h>
+#include <linux/workqueue.h>
 
 #include "internal.h"
 
@@ -304,7 +306,50 @@ static void R20_records_of_an_event(struct kunit *test)
 	perf_event_release_kernel(event);
 }
 
+struct attachment {
+	struct work_struct work;
+	struct perf_event *event;
+	int err;
+};
+
+static void attach(struct work_struct *work)
+{
+	struct attachment *a = container_of(work, struct attachment, work);
+
+	a->err = perf_kernel_ring_attach(a->event, 1);
+}
+
+/* As mmap() does: nobody else changes perf_event::rb meanwhile. */
+static void R20_attaches_under_the_lock(struct kunit *test)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CONTEXT_SWITCHES,
+		.sample_period = 1,
+		.disabled = 1,
+	};
+	struct attachment a = { .err = 1 };
+
+	a.event = perf_event_create_kernel_counter(&attr, -1, current, NULL, NULL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(a.event));
+	INIT_WORK_ONSTACK(&a.work, attach);
+
+	mutex_lock(&a.event->mmap_mutex);
+	schedule_work(&a.work);
+	fsleep(50 * USEC_PER_MSEC);
+	KUNIT_EXPECT_NULL(test, READ_ONCE(a.event->rb));
+	mutex_unlock(&a.event->mmap_mutex);
+	flush_work(&a.work);
+	KUNIT_EXPECT_EQ(test, a.err, 0);
+	KUNIT_EXPECT_NOT_NULL(test, READ_ONCE(a.event->rb));
+
+	destroy_work_on_stack(&a.work);
+	perf_event_release_kernel(a.event);
+}
+
 static struct kunit_case kernel_ring_cases[] = {
+	KUNIT_CASE(R20_attaches_under_the_lock),
 	KUNIT_CASE(R20_records_of_an_event),
 	KUNIT_CASE(R22_in_order),
 	KUNIT_CASE(R22_any_history),
