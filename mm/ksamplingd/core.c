@@ -48,6 +48,10 @@
 
 #define IDLE_MS		1000	/* the sleep when there is nothing to sample */
 
+/* Of the time that an event is to be counted, it is. In between, nothing changes. */
+#define FEW_PERMILLE	500
+#define MOST_PERMILLE	750
+
 struct ks_knobs ks_knobs = {
 	.tuning = {
 		.quota_permille = 30,
@@ -95,6 +99,9 @@ static DEFINE_PER_CPU_ALIGNED(struct ks_cpu, ks_cpus);
  * @began_ns:  when the thread has started
  * @window_ns: when the window has begun
  * @run_ns:    how long the thread had run by then
+ * @enabled_ns: how long each event had been enabled by then, on all CPUs
+ * @running_ns: and how much of that perf had counted it
+ * @starves:   it was said of each event that others have its counters
  * @cooled_ns: when the pages were cooled last
  */
 struct ks_thread {
@@ -113,6 +120,9 @@ struct ks_thread {
 	u64 began_ns;
 	u64 window_ns;
 	u64 run_ns;
+	u64 enabled_ns[KS_MAX_EVENTS];
+	u64 running_ns[KS_MAX_EVENTS];
+	bool starves[KS_MAX_EVENTS];
 	u64 cooled_ns;
 };
 
@@ -262,36 +272,54 @@ static int try_source(struct ks_thread *t, const struct ks_source *source)
 /* What has failed, and what is done now. */
 static void say_source(const struct ks_thread *t, const int err[], u32 first, u32 last)
 {
+	const char *missing;
 	u32 i;
 
-	for (i = first; i <= last && &ks_sources[i] != t->source; i++)
-		pr_info("cannot sample by %s here (%pe)\n", ks_sources[i].name, ERR_PTR(err[i]));
+	for (i = first; i <= last && &ks_sources[i] != t->source; i++) {
+		if (!err[i])
+			continue;
+		missing = ks_sources[i].missing ? ks_sources[i].missing() : NULL;
+		pr_info("cannot sample by %s here (%pe)%s%s\n", ks_sources[i].name,
+			ERR_PTR(err[i]), missing ? ": " : "", missing ?: "");
+	}
 	if (t->source)
 		pr_info("samples by %s\n", t->source->name);
 	else
 		pr_info("waits for another source\n");
 }
 
+static void forget_counts(struct ks_thread *t)
+{
+	int e;
+
+	memset(ks_counts, 0, sizeof(ks_counts));
+	memset(t->starves, 0, sizeof(t->starves));
+	for (e = 0; e < KS_MAX_EVENTS; e++)
+		ks_counts[e].running_permille = KS_PERMILLE;
+}
+
 /*
- * The first one that works, of all or of the one that is wanted. It is said once for what
- * is wanted, and when it is another one than before.
+ * The first one that works, of those that "auto" may choose or of the one that is wanted.
+ * It is said once for what is wanted, and when it is another one than before.
  */
 static void choose_source(struct ks_thread *t)
 {
 	u32 wanted = READ_ONCE(ks_knobs.source);
 	u32 first = wanted == KS_AUTO ? KS_AUTO + 1 : wanted;
 	u32 last = wanted == KS_AUTO ? ks_nr_sources - 1 : wanted;
-	int err[KS_MAX_SOURCES];
+	int err[KS_MAX_SOURCES] = {};
 	u32 i;
 
 	for (i = first; i <= last; i++) {
+		if (wanted == KS_AUTO && !ks_sources[i].automatic)
+			continue;
 		err[i] = try_source(t, &ks_sources[i]);
 		/* Without a CPU to try it on, nothing is known. One may come. */
 		if (!err[i] || !cpumask_intersects(&ks_up, &ks_knobs.cpus))
 			break;
 	}
 	if (t->source && t->source != t->counted) {
-		memset(ks_counts, 0, sizeof(ks_counts));
+		forget_counts(t);
 		t->counted = t->source;
 	}
 	if ((t->source || i > last) &&
@@ -327,6 +355,12 @@ static void set_affinity(void)
 
 static void begin_window(struct ks_thread *t, u64 now, u64 run)
 {
+	int e;
+
+	for (e = 0; e < KS_MAX_EVENTS; e++) {
+		t->enabled_ns[e] = ks_counts[e].enabled_ns;
+		t->running_ns[e] = ks_counts[e].running_ns;
+	}
 	t->usage = (struct ks_usage) {};
 	t->reads = 0;
 	t->window_ns = now;
@@ -459,15 +493,17 @@ static void read_cpu(struct ks_thread *t)
 		ks_ring_read(ring_of(t->read, e));
 }
 
-/* Those whose turn it is, where records would wait for others. */
+/* Those whose turn it is. */
 static void read_events(struct ks_thread *t)
 {
-	u32 due;
+	u32 reads = ks_source_reads(t->source), due;
 
-	if (!t->source->batch)
+	if (!reads)
 		return;
 	due = ks_reads_due(ktime_get_ns() - t->window_ns, knob_ns(&ks_knobs.window_ms),
 			   cpumask_weight(&t->open));
+	/* Not only when the window is over: then it may be too late. */
+	due = DIV_ROUND_UP(due * reads, KS_READS);
 	for (; t->reads < due; t->reads++)
 		read_cpu(t);
 }
@@ -524,6 +560,31 @@ static void show_use(const struct ks_thread *t, u64 now, u64 run)
 	WRITE_ONCE(ks_status.windows, ks_status.windows + 1);
 }
 
+/* How much of the window was each event counted? It is said once when that is not much. */
+static void look_at_counters(struct ks_thread *t)
+{
+	struct ks_counts *counts;
+	u64 enabled, running;
+	u32 permille;
+	bool starves;
+	int e;
+
+	for (e = 0; t->source && e < t->source->nr; e++) {
+		counts = &ks_counts[e];
+		enabled = counts->enabled_ns - t->enabled_ns[e];
+		running = counts->running_ns - t->running_ns[e];
+		if (!enabled)
+			continue;
+		permille = min(div64_u64(running * KS_PERMILLE, enabled), KS_PERMILLE);
+		WRITE_ONCE(counts->running_permille, permille);
+		starves = permille < (t->starves[e] ? MOST_PERMILLE : FEW_PERMILLE);
+		if (starves && !t->starves[e])
+			pr_info("%s is counted for %u permille of the time: others have the counters\n",
+				t->source->events[e].name, permille);
+		t->starves[e] = starves;
+	}
+}
+
 static void end_window(struct ks_thread *t, u64 now)
 {
 	u64 run = run_ns();
@@ -536,6 +597,7 @@ static void end_window(struct ks_thread *t, u64 now)
 	trace_ksamplingd_window(t->quota.now_ppm, t->quota.use_ppm, t->quota.sleep_us,
 				t->usage.rounds);
 
+	look_at_counters(t);
 	ks_pages_window(hot_target());
 	/* There may have been no memory for some rings. */
 	open_missing(t);

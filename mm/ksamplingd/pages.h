@@ -20,6 +20,8 @@ enum ks_discard {
 	KS_NO_PAGE,		/* an address that is not one of memory */
 	KS_NO_MEMORY,		/* nowhere to note it */
 	KS_BAD_RECORD,		/* not what a sample looks like */
+	KS_NOT_MEMORY,		/* a cache had it, or it is not known who had */
+	KS_KERNEL,		/* an address of the kernel */
 	KS_NR_DISCARDS,
 };
 

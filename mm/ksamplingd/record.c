@@ -2,11 +2,13 @@
 /*
  * ksamplingd: what perf writes into a ring.
  *
- * The layout is that of include/uapi/linux/perf_event.h for KS_SAMPLE_TYPE without
- * sample_id_all. Nothing beyond perf_event_header::size is looked at.
+ * The layout is that of include/uapi/linux/perf_event.h for KS_SAMPLE_TYPE, and that with
+ * PERF_SAMPLE_DATA_SRC, without sample_id_all. Nothing beyond perf_event_header::size is
+ * looked at.
  */
 #include <linux/build_bug.h>
 #include <linux/perf_event.h>
+#include <linux/uaccess.h>
 
 #include "record.h"
 
@@ -20,6 +22,15 @@ struct sample {
 
 static_assert(sizeof(struct sample) == KS_SAMPLE_BYTES);
 
+/* with PERF_SAMPLE_DATA_SRC as well */
+struct sample_from {
+	struct perf_event_header header;
+	u32 pid, tid;
+	u64 addr;
+	u64 from;
+	u64 phys;
+};
+
 struct lost {
 	struct perf_event_header header;
 	u64 id;
@@ -31,29 +42,40 @@ struct lost_samples {
 	u64 lost;
 };
 
+static struct ks_record parse_sample(const struct perf_event_header *header, bool from)
+{
+	const struct sample_from *more = (const void *)header;
+	const struct sample *sample = (const void *)header;
+	struct ks_record r = { .type = KS_BROKEN };
+
+	if (header->size != (from ? sizeof(*more) : sizeof(*sample)))
+		return r;
+	r.type = KS_SAMPLE;
+	r.pid = sample->pid;
+	r.tid = sample->tid;
+	r.addr = sample->addr;
+	r.phys = from ? more->phys : sample->phys;
+	r.from = from ? more->from : 0;
+	return r;
+}
+
 /**
  * ks_record_parse - understand one record
  * @header: the record, as many bytes as its size says, aligned to 8
+ * @attr:   of the event that has written it
  *
  * Return: what it says; KS_BROKEN if it is too short for that.
  */
-struct ks_record ks_record_parse(const struct perf_event_header *header)
+struct ks_record ks_record_parse(const struct perf_event_header *header,
+				 const struct perf_event_attr *attr)
 {
-	const struct sample *sample = (const void *)header;
 	const struct lost *lost = (const void *)header;
 	const struct lost_samples *lost_samples = (const void *)header;
 	struct ks_record r = { .type = KS_BROKEN };
 
 	switch (header->type) {
 	case PERF_RECORD_SAMPLE:
-		if (header->size != sizeof(*sample))
-			return r;
-		r.type = KS_SAMPLE;
-		r.pid = sample->pid;
-		r.tid = sample->tid;
-		r.addr = sample->addr;
-		r.phys = sample->phys;
-		return r;
+		return parse_sample(header, attr->sample_type & PERF_SAMPLE_DATA_SRC);
 	case PERF_RECORD_LOST:
 		if (header->size < sizeof(*lost))
 			return r;
@@ -76,4 +98,47 @@ struct ks_record ks_record_parse(const struct perf_event_header *header)
 		r.type = KS_OTHER;
 		return r;
 	}
+}
+
+/*
+ * Memory, be it near, far, persistent or behind CXL. perf has two ways to say that: newer
+ * PMUs fill in mem_lvl_num, and only that has all of these; older ones mem_lvl alone.
+ */
+static bool is_memory(union perf_mem_data_src from)
+{
+	switch (from.mem_lvl_num) {
+	case PERF_MEM_LVLNUM_RAM:
+	case PERF_MEM_LVLNUM_PMEM:
+	case PERF_MEM_LVLNUM_CXL:
+		return true;
+	case PERF_MEM_LVLNUM_NA:
+	case 0:
+		return from.mem_lvl & (PERF_MEM_LVL_LOC_RAM | PERF_MEM_LVL_REM_RAM1 |
+				       PERF_MEM_LVL_REM_RAM2);
+	default:
+		return false;
+	}
+}
+
+/**
+ * ks_record_filter - is a sample one of those that were wanted?
+ * @r:	  which is a sample
+ * @attr: of the event that has made it
+ *
+ * What the event could be told when it was made needs no look at the sample.
+ *
+ * Return: KS_NOT_DISCARDED; KS_KERNEL if the address is one of the kernel, whatever it
+ * has accessed, and the event samples that as well; KS_NOT_MEMORY if the event says
+ * where data came from, and that was not memory: nor is it then if it does not know.
+ */
+enum ks_discard ks_record_filter(const struct ks_record *r,
+				 const struct perf_event_attr *attr)
+{
+	union perf_mem_data_src from = { .val = r->from };
+
+	if (!attr->exclude_kernel && r->addr >= TASK_SIZE_MAX)
+		return KS_KERNEL;
+	if (r->phys && (attr->sample_type & PERF_SAMPLE_DATA_SRC) && !is_memory(from))
+		return KS_NOT_MEMORY;
+	return KS_NOT_DISCARDED;
 }

@@ -7,9 +7,15 @@
 
 #include <linux/types.h>
 
+#include "pages.h"
+
+struct perf_event_attr;
 struct perf_event_header;
 
-/* What is asked for with each sample. More would cost room, or PEBS its batches. */
+/*
+ * What is asked for with each sample; and PERF_SAMPLE_DATA_SRC of events that cannot be
+ * told to sample memory only. More would cost room, or PEBS its batches.
+ */
 #define KS_SAMPLE_TYPE	(PERF_SAMPLE_TID | PERF_SAMPLE_ADDR | PERF_SAMPLE_PHYS_ADDR)
 #define KS_SAMPLE_BYTES	32	/* of the ring */
 
@@ -30,6 +36,7 @@ enum ks_record_type {
  * @tid:  of a sample: thread
  * @addr: of a sample: virtual address, or 0
  * @phys: of a sample: physical address, or 0
+ * @from: of a sample: union perf_mem_data_src, or 0 if it was not asked for
  * @lost: of KS_LOST and KS_DROPPED: how many samples
  */
 struct ks_record {
@@ -38,9 +45,13 @@ struct ks_record {
 	u32 tid;
 	u64 addr;
 	u64 phys;
+	u64 from;
 	u64 lost;
 };
 
-struct ks_record ks_record_parse(const struct perf_event_header *header);
+struct ks_record ks_record_parse(const struct perf_event_header *header,
+				 const struct perf_event_attr *attr);
+enum ks_discard ks_record_filter(const struct ks_record *r,
+				 const struct perf_event_attr *attr);
 
 #endif /* _MM_KSAMPLINGD_RECORD_H */

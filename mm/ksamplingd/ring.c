@@ -49,22 +49,25 @@ static void lose(struct ks_counts *counts, u64 lost)
 	count_vm_events(KSAMPLINGD_LOST, lost);
 }
 
-static void take_sample(struct ks_counts *counts, const struct ks_record *r)
+static void take_sample(const struct ks_ring *ring, const struct ks_record *r)
 {
-	enum ks_discard why = ks_pages_sample(r->phys);
+	enum ks_discard why = ks_record_filter(r, &ring->event->attr);
 
+	if (!why)
+		why = ks_pages_sample(r->phys);
 	trace_ksamplingd_sample(r->pid, r->tid, r->addr, r->phys, why);
-	count_sample(counts, why);
+	count_sample(ring->counts, why);
 }
 
 static void take_record(const struct perf_event_header *header, void *data)
 {
-	struct ks_record r = ks_record_parse(header);
-	struct ks_counts *counts = data;
+	const struct ks_ring *ring = data;
+	struct ks_counts *counts = ring->counts;
+	struct ks_record r = ks_record_parse(header, &ring->event->attr);
 
 	switch (r.type) {
 	case KS_SAMPLE:
-		take_sample(counts, &r);
+		take_sample(ring, &r);
 		break;
 	case KS_LOST:
 		lose(counts, r.lost);
@@ -131,7 +134,7 @@ int ks_ring_open(struct ks_ring *ring, const struct ks_source *source,
 /* Return: is there more? */
 static bool take_batch(struct ks_ring *ring, int batch)
 {
-	int taken = perf_kernel_ring_consume(ring->event, batch, take_record, ring->counts);
+	int taken = perf_kernel_ring_consume(ring->event, batch, take_record, ring);
 
 	if (taken < 0)
 		count(&ring->counts->broken, 1);
@@ -149,6 +152,28 @@ static void empty(struct ks_ring *ring)
 }
 
 /**
+ * ks_ring_read - have the hardware deliver what it still keeps of an event, and look for
+ *		  how long perf has had a counter for it
+ * @ring: the ring
+ *
+ * It interrupts the CPU if the event is being counted.
+ *
+ * Context: the thread.
+ */
+void ks_ring_read(struct ks_ring *ring)
+{
+	u64 enabled, running;
+
+	if (!ring->event)
+		return;
+	perf_event_read_value(ring->event, &enabled, &running);
+	count(&ring->counts->enabled_ns, enabled - ring->enabled_ns);
+	count(&ring->counts->running_ns, running - ring->running_ns);
+	ring->enabled_ns = enabled;
+	ring->running_ns = running;
+}
+
+/**
  * ks_ring_close - end sampling, and take what is left
  * @ring: the ring, open or not
  *
@@ -160,6 +185,7 @@ void ks_ring_close(struct ks_ring *ring)
 	if (!ring->event)
 		return;
 	perf_event_disable(ring->event);
+	ks_ring_read(ring);
 	empty(ring);
 	perf_event_release_kernel(ring->event);
 	ring->event = NULL;
@@ -183,22 +209,6 @@ bool ks_ring_set_period(struct ks_ring *ring, u32 period)
 		return false;
 	ring->period = period;
 	return true;
-}
-
-/**
- * ks_ring_read - have the hardware deliver what it still keeps of an event
- * @ring: the ring
- *
- * It interrupts the CPU.
- *
- * Context: the thread.
- */
-void ks_ring_read(struct ks_ring *ring)
-{
-	u64 enabled, running;
-
-	if (ring->event)
-		perf_event_read_value(ring->event, &enabled, &running);
 }
 
 /**

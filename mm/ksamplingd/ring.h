@@ -21,6 +21,9 @@ struct perf_event;
  * @throttled: how often perf has paused the event
  * @broken:    how often a ring was found to hold what is no record; what was left in it
  *	       is not counted
+ * @enabled_ns: how long it was to be sampled, summed up over CPUs, as far as was looked
+ * @running_ns: for how much of that perf has had a counter for it
+ * @running_permille: @running_ns of @enabled_ns, in the last window
  */
 struct ks_counts {
 	u64 samples;
@@ -28,6 +31,9 @@ struct ks_counts {
 	u64 lost;
 	u64 throttled;
 	u64 broken;
+	u64 enabled_ns;
+	u64 running_ns;
+	u32 running_permille;
 };
 
 /**
@@ -35,6 +41,8 @@ struct ks_counts {
  * @event:    NULL: not open
  * @counts:   where to count what is read
  * @lost:     what the event has told of lost records so far
+ * @enabled_ns: how long it was enabled, when that was read last
+ * @running_ns: how long it was counted by then
  * @period:   of the event
  * @draining: it was found more than 80 % full, and is being emptied to 20 %
  */
@@ -42,6 +50,8 @@ struct ks_ring {
 	struct perf_event *event;
 	struct ks_counts *counts;
 	u64 lost;
+	u64 enabled_ns;
+	u64 running_ns;
 	u32 period;
 	bool draining;
 };

@@ -8,10 +8,14 @@
  * load, but needs a group leader on Sapphire Rapids and later, which the kernel's own
  * events cannot have.
  *
- * AMD's IBS marks every n-th operation, whatever it does. Those that access no memory
- * have no address, and are discarded.
+ * AMD's IBS marks every n-th operation, whatever it does. From Zen 4 on it can be told to
+ * keep only those that miss the last cache. Before, it says with each where data came
+ * from, and what was not memory is discarded; of stores it does not know. Nor can it leave
+ * out the kernel, so that is done by address. None of that has ever run: no machine with
+ * IBS was at hand, and nothing emulates it.
  *
- * Page faults work everywhere, and say which pages are new rather than which are hot.
+ * Page faults work everywhere, and say which pages are new rather than which are hot. So
+ * nobody gets them who has not asked for them.
  */
 #include <linux/err.h>
 #include <linux/hw_breakpoint.h>
@@ -21,32 +25,89 @@
 #ifdef CONFIG_X86
 #include <asm/cpu_device_id.h>
 #include <asm/intel-family.h>
+#include <asm/perf_event.h>
 #endif
 
 #include "record.h"
 #include "source.h"
 
-#if defined(CONFIG_X86) && defined(CONFIG_CPU_SUP_INTEL)
+#ifdef CONFIG_X86
 /* Of these the event codes below are known. */
-static const struct x86_cpu_id intel_models[] = {
-	X86_MATCH_VFM(INTEL_SKYLAKE_X, NULL),		/* and Cascade, Cooper Lake */
-	X86_MATCH_VFM(INTEL_ICELAKE_X, NULL),
-	X86_MATCH_VFM(INTEL_ICELAKE_D, NULL),
-	X86_MATCH_VFM(INTEL_SAPPHIRERAPIDS_X, NULL),
-	X86_MATCH_VFM(INTEL_EMERALDRAPIDS_X, NULL),
-	X86_MATCH_VFM(INTEL_GRANITERAPIDS_X, NULL),
-	X86_MATCH_VFM(INTEL_GRANITERAPIDS_D, NULL),
-	{}
+static const u32 intel_models[] = {
+	INTEL_SKYLAKE_X,		/* and Cascade, Cooper Lake */
+	INTEL_ICELAKE_X,
+	INTEL_ICELAKE_D,
+	INTEL_SAPPHIRERAPIDS_X,
+	INTEL_EMERALDRAPIDS_X,
+	INTEL_GRANITERAPIDS_X,
+	INTEL_GRANITERAPIDS_D,
+
+	INTEL_SKYLAKE,
+	INTEL_SKYLAKE_L,
+	INTEL_KABYLAKE,			/* and Coffee Lake */
+	INTEL_KABYLAKE_L,		/* and Amber, Coffee, Whiskey Lake */
+	INTEL_COMETLAKE,
+	INTEL_COMETLAKE_L,
+	INTEL_ICELAKE,
+	INTEL_ICELAKE_L,
+	INTEL_TIGERLAKE,
+	INTEL_TIGERLAKE_L,
+	INTEL_ROCKETLAKE,
 };
 
-static bool is_intel(void)
+/**
+ * ks_pebs_missing - are the events of PEBS known for a processor?
+ * @vfm:    the processor, as in asm/intel-family.h
+ * @hybrid: it has CPUs of several kinds
+ *
+ * The small cores of a hybrid have neither of the events, and all CPUs are to have the
+ * same ones.
+ *
+ * Return: NULL, or why not, in words.
+ */
+const char *ks_pebs_missing(u32 vfm, bool hybrid)
 {
-	return x86_match_cpu(intel_models);
+	int i;
+
+	if (hybrid)
+		return "hybrid processors are not supported";
+	for (i = 0; i < ARRAY_SIZE(intel_models); i++)
+		if (vfm == intel_models[i])
+			return NULL;
+	return "its events are not known for this processor";
+}
+
+static const char *pebs_missing(void)
+{
+	return ks_pebs_missing(boot_cpu_data.x86_vfm,
+			       boot_cpu_has(X86_FEATURE_HYBRID_CPU));
+}
+
+/**
+ * ks_ibs_tune - sample only what came from memory, or learn where it came from
+ * @attr: of an event of ibs_op
+ * @caps: of get_ibs_caps()
+ */
+void ks_ibs_tune(struct perf_event_attr *attr, u32 caps)
+{
+	if (caps & IBS_CAPS_ZEN4)
+		attr->config |= IBS_OP_L3MISSONLY;
+	else
+		attr->sample_type |= PERF_SAMPLE_DATA_SRC;
+}
+
+static void tune_ibs(struct perf_event_attr *attr)
+{
+	ks_ibs_tune(attr, get_ibs_caps());
 }
 #else
-static bool is_intel(void)
+static const char *pebs_missing(void)
 {
-	return false;
+	return "only processors of Intel have it";
+}
+
+static void tune_ibs(struct perf_event_attr *attr)
+{
 }
 #endif
 
@@ -59,6 +120,11 @@ static void set_breakpoint(struct perf_event_attr *attr)
 	attr->bp_addr = READ_ONCE(ks_test_breakpoint);
 	attr->bp_type = HW_BREAKPOINT_RW;
 	attr->bp_len = HW_BREAKPOINT_LEN_8;
+}
+
+static void want_levels(struct perf_event_attr *attr)
+{
+	attr->sample_type |= PERF_SAMPLE_DATA_SRC;
 }
 #endif
 
@@ -83,7 +149,8 @@ const struct ks_source ks_sources[] = {
 			},
 		},
 		.batch = 1024,		/* of 64 bytes, from Ice Lake on; fewer before */
-		.is_here = is_intel,
+		.automatic = true,
+		.missing = pebs_missing,
 	}, {
 		.name = "ibs",
 		.nr = 1,
@@ -94,10 +161,12 @@ const struct ks_source ks_sources[] = {
 				.pmu = "ibs_op",
 				.config = BIT(19),	/* count operations, not cycles */
 				.kernel = true,
+				.tune = tune_ibs,
 			},
 		},
 		.period_step = 16,
 		.least_period = 144,
+		.automatic = true,
 	}, {
 		.name = "faults",
 		.nr = 2,
@@ -134,12 +203,19 @@ const struct ks_source ks_sources[] = {
 		},
 		.batch = 1024,
 	}, {
+		.name = "test-levels",	/* as IBS before Zen 4 */
+		.nr = 1,
+		.events = {
+			{ .name = "test-levels", .kind = KS_LOADS, .pmu = "ks_test",
+			  .config = 3, .kernel = true, .tune = want_levels },
+		},
+	}, {
 		.name = "test-half",	/* Of two events, it has one. */
 		.nr = 2,
 		.events = {
 			{ .name = "test-loads", .kind = KS_LOADS, .pmu = "ks_test" },
 			{ .name = "test-none", .kind = KS_STORES, .pmu = "ks_test",
-			  .config = 3 },
+			  .config = 4 },
 		},
 	}, {
 		.name = "breakpoint",
@@ -155,6 +231,24 @@ const struct ks_source ks_sources[] = {
 
 const int ks_nr_sources = ARRAY_SIZE(ks_sources);
 static_assert(ARRAY_SIZE(ks_sources) <= KS_MAX_SOURCES);
+
+/**
+ * ks_source_reads - how often is each event to be read, in a window?
+ * @source: the source
+ *
+ * What perf keeps back in batches, often enough to get it out (R-27); what may have to
+ * share a counter with others, once, to see that. Events of software never share.
+ *
+ * Return: how often, KS_READS at most.
+ */
+u32 ks_source_reads(const struct ks_source *source)
+{
+	const struct ks_event *what = &source->events[0];
+
+	if (source->batch)
+		return KS_READS;
+	return what->pmu || what->type != PERF_TYPE_SOFTWARE;
+}
 
 /**
  * ks_source_period - the period that a source can really have
@@ -200,7 +294,7 @@ struct perf_event *ks_source_open(const struct ks_source *source,
 	struct perf_event *event;
 	int type;
 
-	if (source->is_here && !source->is_here())
+	if (source->missing && source->missing())
 		return ERR_PTR(-ENOENT);
 	if (what->pmu) {
 		type = perf_pmu_type(what->pmu);

@@ -10,7 +10,7 @@
 #include "quota.h"
 
 #define KS_MAX_EVENTS	2
-#define KS_MAX_SOURCES	8
+#define KS_MAX_SOURCES	16
 
 struct perf_event;
 struct perf_event_attr;
@@ -25,7 +25,8 @@ struct perf_event_attr;
  * @skid:   0 if the address is that of the event anyway; otherwise the most precise
  *	    perf_event_attr::precise_ip to try. A lower one is taken if it must be, but
  *	    never 0, because there would be no address.
- * @kernel: it cannot tell what the kernel does from what programs do
+ * @kernel: it cannot tell what the kernel does from what programs do. Samples with an
+ *	    address of the kernel are discarded.
  * @tune:   sets what else the event needs, or NULL
  */
 struct ks_event {
@@ -50,7 +51,9 @@ struct ks_event {
  *		    hardware has a buffer of its own; 0 if they come one by one
  * @divide:	    periods are shorter by this, if it is not 0, because what is sampled
  *		    is rare
- * @is_here:	    does this machine have it? NULL: if its events can be made
+ * @automatic:	    "auto" may choose it
+ * @missing:	    what this machine lacks for it, in words, or NULL; a NULL function: its
+ *		    events can be made if it lacks nothing
  */
 struct ks_source {
 	const char *name;
@@ -60,10 +63,11 @@ struct ks_source {
 	u32 least_period;
 	u32 batch;
 	u32 divide;
-	bool (*is_here)(void);
+	bool automatic;
+	const char *(*missing)(void);
 };
 
-#define KS_AUTO		0	/* the first that works */
+#define KS_AUTO		0	/* the first that works, of those that are automatic */
 
 extern const struct ks_source ks_sources[];
 extern const int ks_nr_sources;
@@ -72,6 +76,9 @@ extern const int ks_nr_sources;
 extern u64 ks_test_breakpoint;
 #endif
 
+const char *ks_pebs_missing(u32 vfm, bool hybrid);
+void ks_ibs_tune(struct perf_event_attr *attr, u32 caps);
+u32 ks_source_reads(const struct ks_source *source);
 u32 ks_source_period(const struct ks_source *source, u32 period);
 struct perf_event *ks_source_open(const struct ks_source *source,
 				  const struct ks_event *what, int cpu, u32 period);

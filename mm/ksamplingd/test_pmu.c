@@ -7,6 +7,9 @@
  * come in batches: all but the last are written to the ring, the last one goes the way of
  * an interrupt. How many samples were made is counted, so that what becomes of them can be
  * added up. Event 2 is event 0 with a buffer: it makes no sample before there are 1000.
+ * Event 3 is event 0 with addresses of programs and of the kernel, and says where data
+ * came from: of four samples one was a program's from memory, one from a cache, one from
+ * nobody knows where, and one was the kernel's from memory.
  *
  * /sys/kernel/debug/ksamplingd_test/ has accesses_per_s (for each CPU; event 0),
  * stores_per_s (event 1), pages and order of the set (to be written while nothing is
@@ -14,7 +17,8 @@
  * for each page, by rank. told is how often the PMU, as a consumer, was told of a page that
  * has become hot, while consumer is 1. With strange, some samples have no address, or one
  * where there is no memory. With throttle, perf is led to believe that there are too many
- * interrupts. breakpoint is the address that the source of that name watches;
+ * interrupts. With refuse, no event that perf wants to count is let in, as if others had
+ * all counters. breakpoint is the address that the source of that name watches;
  * that has nothing to do with this PMU.
  *
  * Locking: set_lock for the set; sampling holds it as a reader, from event_init on.
@@ -66,6 +70,7 @@ static DEFINE_MUTEX(set_lock);
 static int events;			/* that use the set, under set_lock */
 static bool throttle;
 static bool strange;
+static bool refuse;
 static u64 told;
 static u64 rate[2] = { 1000000, 1000000 };
 static DEFINE_PER_CPU(u64, produced);
@@ -139,6 +144,27 @@ static u64 random_phys(void)
 
 /* --------------------------------- The PMU --------------------------------- */
 
+static bool has_levels(const struct perf_event *event)
+{
+	return event->attr.config == 3;
+}
+
+static void fill_level(struct perf_sample_data *data, u64 which)
+{
+	static const u64 from[] = {
+		PERF_MEM_S(OP, LOAD) | PERF_MEM_S(LVLNUM, RAM),
+		PERF_MEM_S(OP, LOAD) | PERF_MEM_S(LVLNUM, L3),
+		PERF_MEM_S(OP, STORE) | PERF_MEM_S(LVLNUM, NA),
+		PERF_MEM_S(OP, LOAD) | PERF_MEM_S(LVLNUM, RAM),
+	};
+
+	which %= ARRAY_SIZE(from);
+	if (which != ARRAY_SIZE(from) - 1)
+		data->addr = data->addr & (SZ_1G - 1);
+	data->data_src.val = from[which];
+	data->sample_flags |= PERF_SAMPLE_DATA_SRC;
+}
+
 static void fill(struct perf_event *event, struct perf_sample_data *data)
 {
 	u64 phys = random_phys();
@@ -146,6 +172,8 @@ static void fill(struct perf_event *event, struct perf_sample_data *data)
 	perf_sample_data_init(data, (u64)phys_to_virt(phys), event->hw.sample_period);
 	if (READ_ONCE(strange) && phys & BIT(3))
 		phys = phys & BIT(4) ? 0 : BIT_ULL(51);
+	if (has_levels(event))
+		fill_level(data, phys >> 3);
 	data->phys_addr = phys;
 	data->sample_flags |= PERF_SAMPLE_PHYS_ADDR;
 	this_cpu_inc(produced);
@@ -238,6 +266,8 @@ static void test_stop(struct perf_event *event, int flags)
 
 static int test_add(struct perf_event *event, int flags)
 {
+	if (READ_ONCE(refuse))
+		return -EAGAIN;
 	if (flags & PERF_EF_START)
 		test_start(event, flags);
 	return 0;
@@ -262,7 +292,7 @@ static int test_init_event(struct perf_event *event)
 {
 	if (event->attr.type != event->pmu->type)
 		return -ENOENT;
-	if (event->attr.config > 2 || event->cpu < 0 || !is_sampling_event(event) ||
+	if (event->attr.config > 3 || event->cpu < 0 || !is_sampling_event(event) ||
 	    event->attr.freq)
 		return -EINVAL;
 
@@ -415,6 +445,7 @@ static int __init test_pmu_init(void)
 	debugfs_create_file("consumer", 0600, dir, NULL, &consumer_fops);
 	debugfs_create_bool("throttle", 0600, dir, &throttle);
 	debugfs_create_bool("strange", 0600, dir, &strange);
+	debugfs_create_bool("refuse", 0600, dir, &refuse);
 	debugfs_create_file("truth", 0400, dir, NULL, &truth_fops);
 	debugfs_create_u64("breakpoint", 0600, dir, &ks_test_breakpoint);
 	return 0;

@@ -18,11 +18,14 @@ static const char *const reasons[KS_NR_DISCARDS] = {
 	[KS_NO_PAGE] = "no_page",
 	[KS_NO_MEMORY] = "no_memory",
 	[KS_BAD_RECORD] = "bad_record",
+	[KS_NOT_MEMORY] = "not_memory",
+	[KS_KERNEL] = "kernel",
 };
 
 static void show_event(struct seq_file *m, const struct ks_event *what,
 		       const struct ks_counts *c)
 {
+	u64 enabled = READ_ONCE(c->enabled_ns), running = READ_ONCE(c->running_ns);
 	int why;
 
 	seq_printf(m, "event %s period %u samples %llu lost %llu throttled %llu broken %llu",
@@ -31,7 +34,8 @@ static void show_event(struct seq_file *m, const struct ks_event *what,
 		   READ_ONCE(c->broken));
 	for (why = KS_NOT_DISCARDED + 1; why < KS_NR_DISCARDS; why++)
 		seq_printf(m, " %s %llu", reasons[why], READ_ONCE(c->discarded[why]));
-	seq_putc(m, '\n');
+	seq_printf(m, " enabled_ns %llu running_ns %llu running_permille %u\n", enabled, running,
+		   READ_ONCE(c->running_permille));
 }
 
 static int status_show(struct seq_file *m, void *unused)

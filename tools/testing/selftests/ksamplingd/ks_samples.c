@@ -70,6 +70,71 @@ static enum psi_result strange_addresses(void)
 	return PSI_PASS;
 }
 
+/* A program's from memory, from a cache, from nobody knows where; and the kernel's. */
+static enum psi_result only_memory(void)
+{
+	unsigned long long before, samples, discarded, kernel;
+
+	use_test_pmu(PAGES, 10000000);
+	EXPECT(!set_knob("source", "test-levels"), "source");
+	before = get_test_pmu("produced");
+	switch_on();
+	sleep_ms(2000);
+	expect_all(before);
+	samples = get_status("samples");
+	discarded = get_status("not_memory");
+	kernel = get_status("kernel");
+	EXPECT(samples > 100, "%llu samples", samples);
+	EXPECT(discarded * 10 > samples * 15 && discarded * 10 < samples * 25,
+	       "%llu not from memory, %llu from there", discarded, samples);
+	EXPECT(kernel * 10 > samples * 7 && kernel * 10 < samples * 13,
+	       "%llu of the kernel, %llu of programs", kernel, samples);
+	EXPECT(get_status("no_address") + get_status("bad_record") == 0, "others");
+	return PSI_PASS;
+}
+
+#define STARVES	" is counted for "
+
+/* perf takes the event, and never counts it, because others have the counters. */
+static enum psi_result no_counter(void)
+{
+	int log = open_new_log(), times;
+	char line[256] = "";
+
+	use_test_pmu(PAGES, 10000000);
+	EXPECT(!set_knob("quota_permille", "0"), "quota");
+	switch_on();
+	wait_windows(2);
+	EXPECT(get_event("test-loads", "running_permille") > 900, "%llu permille",
+	       get_event("test-loads", "running_permille"));
+	EXPECT(!count_in_log(log, STARVES, line, sizeof(line)), "%s", line);
+
+	/* It is said once for each event, when that begins. */
+	EXPECT(!write_text(TEST_PMU "refuse", "Y"), "refuse");
+	EXPECT(!set_knob("ring_pages", "16"), "ring_pages");
+	wait_windows(4);
+	EXPECT(get_event("test-loads", "running_permille") < 100, "%llu permille",
+	       get_event("test-loads", "running_permille"));
+	times = count_in_log(log, STARVES, line, sizeof(line));
+	EXPECT(times == 2, "it says so %d times: %s", times, line);
+	EXPECT(get_event("test-loads", "enabled_ns") >
+	       get_event("test-loads", "running_ns") + 2 * NSEC_PER_SEC, "it was counted");
+
+	/* The counters are free again; and gone again. */
+	EXPECT(!write_text(TEST_PMU "refuse", "N"), "refuse");
+	EXPECT(!set_knob("ring_pages", "32"), "ring_pages");
+	wait_windows(3);
+	EXPECT(get_event("test-loads", "running_permille") > 900, "%llu permille",
+	       get_event("test-loads", "running_permille"));
+	EXPECT(!count_in_log(log, STARVES, line, sizeof(line)), "again: %s", line);
+	EXPECT(!write_text(TEST_PMU "refuse", "Y"), "refuse");
+	EXPECT(!set_knob("ring_pages", "16"), "ring_pages");
+	wait_windows(3);
+	EXPECT(count_in_log(log, STARVES, line, sizeof(line)) == 2, "not again");
+	close(log);
+	return PSI_PASS;
+}
+
 static enum psi_result overflows_are_counted(void)
 {
 	unsigned long long before, lost = get_vmstat("ksamplingd_lost");
@@ -380,7 +445,9 @@ static enum psi_result reports_at_the_end(void)
 static const struct psi_case cases[] = {
 	{ "R-20 all samples are accounted for", all_are_accounted_for },
 	{ "R-20 samples of nothing are discarded, and counted", strange_addresses },
+	{ "R-20 what did not come from memory is discarded, and counted", only_memory },
 	{ "R-20 overflows are counted", overflows_are_counted },
+	{ "R-20 events for which there is no counter", no_counter },
 	{ "R-20 events that perf throttles", throttled },
 	{ "R-20 knobs are written under load", knobs_under_load },
 	{ "R-21 only the chosen CPUs are sampled", chosen_cpus, .min_cpus = 2 },

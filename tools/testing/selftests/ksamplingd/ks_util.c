@@ -96,7 +96,8 @@ unsigned long long get_event(const char *event, const char *word)
 unsigned long long accounted(void)
 {
 	return get_status("samples") + get_status("lost") + get_status("no_address") +
-	       get_status("no_page") + get_status("no_memory") + get_status("bad_record");
+	       get_status("no_page") + get_status("no_memory") + get_status("bad_record") +
+	       get_status("not_memory") + get_status("kernel");
 }
 
 void reset_knobs(void)
@@ -121,6 +122,7 @@ void use_test_pmu(unsigned int pages, unsigned long long accesses_per_s)
 	EXPECT(!set_test_pmu("stores_per_s", 0), "stores_per_s");
 	EXPECT(!write_text(TEST_PMU "throttle", "N"), "throttle");
 	EXPECT(!write_text(TEST_PMU "strange", "N"), "strange");
+	EXPECT(!write_text(TEST_PMU "refuse", "N"), "refuse");
 	EXPECT(!set_knob("source", "test"), "source");
 }
 
