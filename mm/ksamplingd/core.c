@@ -90,6 +90,7 @@ static DEFINE_PER_CPU_ALIGNED(struct ks_cpu, ks_cpus);
  * @tried:     the source that was wanted when it was said what there is and what is not
  * @said:      what was said then to be sampled, or NULL
  * @counted:   the source whose samples are in ks_counts
+ * @want:      CPUs that are to be sampled
  * @open:      CPUs whose rings are open
  * @failed:    CPUs whose rings have been said not to open
  * @next:      CPU with which the next round begins
@@ -111,6 +112,7 @@ struct ks_thread {
 	const struct ks_source *tried;
 	const struct ks_source *said;
 	const struct ks_source *counted;
+	struct cpumask want;
 	struct cpumask open;
 	struct cpumask failed;
 	int next;
@@ -236,12 +238,11 @@ static int open_cpu(struct ks_thread *t, const struct ks_source *source, int cpu
 /* Those that are online, wanted, and not sampled yet, if there is something to sample. */
 static void open_missing(struct ks_thread *t)
 {
-	struct cpumask *want = &ks_knobs.cpus;
 	int cpu, err;
 
 	if (!t->source)
 		return;
-	for_each_cpu_and(cpu, &ks_up, want) {
+	for_each_cpu_and(cpu, &ks_up, &t->want) {
 		if (cpumask_test_cpu(cpu, &t->open))
 			continue;
 		err = open_cpu(t, t->source, cpu);
@@ -258,7 +259,7 @@ static int try_source(struct ks_thread *t, const struct ks_source *source)
 	int cpu, err = -ENODEV;
 
 	t->source = source;
-	for_each_cpu_and(cpu, &ks_up, &ks_knobs.cpus) {
+	for_each_cpu_and(cpu, &ks_up, &t->want) {
 		err = open_cpu(t, source, cpu);
 		/* This CPU is just going; the next one may stay. */
 		if (err != -ENODEV)
@@ -315,7 +316,7 @@ static void choose_source(struct ks_thread *t)
 			continue;
 		err[i] = try_source(t, &ks_sources[i]);
 		/* Without a CPU to try it on, nothing is known. One may come. */
-		if (!err[i] || !cpumask_intersects(&ks_up, &ks_knobs.cpus))
+		if (!err[i] || !cpumask_intersects(&ks_up, &t->want))
 			break;
 	}
 	if (t->source && t->source != t->counted) {
@@ -401,6 +402,7 @@ static void reconfigure(struct ks_thread *t)
 		cpumask_test_and_clear_cpu(cpu, &ks_gone);
 	close_all(t);
 	cpumask_clear(&t->failed);
+	ks_wanted_cpus(&t->want);
 	t->tuning = wanted_tuning();
 	ks_quota_start(&t->quota, &t->tuning,
 		       ks_level_of(KS_LOADS, READ_ONCE(ks_knobs.load_period)));
@@ -585,6 +587,16 @@ static void look_at_counters(struct ks_thread *t)
 	}
 }
 
+/* Cpusets may isolate CPUs at any time, and tell nobody. */
+static void follow_isolation(const struct ks_thread *t)
+{
+	static struct cpumask want;	/* may be large */
+
+	ks_wanted_cpus(&want);
+	if (!cpumask_equal(&want, &t->want))
+		ks_knobs_changed();
+}
+
 static void end_window(struct ks_thread *t, u64 now)
 {
 	u64 run = run_ns();
@@ -598,6 +610,7 @@ static void end_window(struct ks_thread *t, u64 now)
 				t->usage.rounds);
 
 	look_at_counters(t);
+	follow_isolation(t);
 	ks_pages_window(hot_target());
 	/* There may have been no memory for some rings. */
 	open_missing(t);
@@ -741,6 +754,30 @@ void ks_knobs_changed(void)
 	leave_message(&ks_changed);
 }
 
+/**
+ * ks_wanted_cpus - the CPUs that are to be sampled, online or not
+ * @mask: for the answer
+ *
+ * Those of the knob; if it was not written, all but those that were isolated for somebody
+ * who does not want to be disturbed: by isolcpus=, nohz_full= or a cpuset.
+ *
+ * Context: any; an answer that is changed meanwhile is good when its writer has told so.
+ */
+void ks_wanted_cpus(struct cpumask *mask)
+{
+	int cpu;
+
+	/* The list is read after it was said that there is one. */
+	if (smp_load_acquire(&ks_knobs.cpus_named)) {
+		cpumask_copy(mask, &ks_knobs.cpus);
+		return;
+	}
+	cpumask_clear(mask);
+	for_each_possible_cpu(cpu)
+		if (!cpu_is_isolated(cpu))
+			cpumask_set_cpu(cpu, mask);
+}
+
 static int cpu_comes(unsigned int cpu)
 {
 	cpumask_set_cpu(cpu, &ks_up);
@@ -762,7 +799,6 @@ static int __init ks_init(void)
 {
 	int state;
 
-	cpumask_copy(&ks_knobs.cpus, cpu_possible_mask);
 	node_set(first_online_node, ks_knobs.nodes);
 
 	/* After perf's own: events can be made then. */

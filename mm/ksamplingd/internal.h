@@ -24,7 +24,8 @@
  * @source:	    index into ks_sources
  * @cool_ms:	    how long it takes until heat is halved
  * @hot_target_mb:  how much memory is called hot; 0: what the fast nodes have
- * @cpus:	    which are sampled
+ * @cpus:	    which are sampled, if @cpus_named
+ * @cpus_named:	    otherwise they are those of ks_wanted_cpus()
  * @nodes:	    on whose CPUs the thread runs
  *
  * The thread reads them while they change; each is good alone, a list when its writer has
@@ -41,6 +42,7 @@ struct ks_knobs {
 	u32 cool_ms;
 	u32 hot_target_mb;
 	struct cpumask cpus;
+	bool cpus_named;
 	nodemask_t nodes;
 };
 
@@ -82,5 +84,6 @@ int ks_start(void);
 void ks_stop(void);
 bool ks_is_on(void);
 void ks_knobs_changed(void);
+void ks_wanted_cpus(struct cpumask *mask);
 
 #endif /* _MM_KSAMPLINGD_INTERNAL_H */

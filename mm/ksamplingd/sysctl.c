@@ -21,6 +21,7 @@
 
 #define MAX_PERIOD	1000000000
 #define MAX_RING_PAGES	4096
+#define CPU_BITS	BITS_PER_TYPE(struct cpumask)
 
 static DEFINE_MUTEX(lists_lock);
 
@@ -123,11 +124,51 @@ static int change_source(const struct ctl_table *table, int write, void *buffer,
 	return 0;
 }
 
-/* A list like 0-3,8: all of what there can be, and not nothing. */
-static int change_list(const struct ctl_table *table, int write, void *buffer,
-		       size_t *lenp, loff_t *ppos, const unsigned long *possible)
+static int set_nodes(unsigned long *list)
+{
+	if (bitmap_empty(list, MAX_NUMNODES) ||
+	    !bitmap_subset(list, nodes_addr(node_possible_map), MAX_NUMNODES))
+		return -EINVAL;
+	if (!bitmap_equal(list, nodes_addr(ks_knobs.nodes), MAX_NUMNODES)) {
+		bitmap_copy(nodes_addr(ks_knobs.nodes), list, MAX_NUMNODES);
+		ks_knobs_changed();
+	}
+	return 0;
+}
+
+/* An empty list stands for what is sampled without any. */
+static int set_cpus(unsigned long *list)
+{
+	bool named = !bitmap_empty(list, CPU_BITS);
+
+	if (!bitmap_subset(list, cpumask_bits(cpu_possible_mask), CPU_BITS))
+		return -EINVAL;
+	if (named == ks_knobs.cpus_named &&
+	    (!named || bitmap_equal(list, cpumask_bits(&ks_knobs.cpus), CPU_BITS)))
+		return 0;
+	if (named)
+		bitmap_copy(cpumask_bits(&ks_knobs.cpus), list, CPU_BITS);
+	/* Not before the list, see ks_wanted_cpus(). */
+	smp_store_release(&ks_knobs.cpus_named, named);
+	ks_knobs_changed();
+	return 0;
+}
+
+/* A list like 0-3,8, which is @list so far; @set may refuse what has been written. */
+static int do_list(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
+		   loff_t *ppos, unsigned long *list, int (*set)(unsigned long *list))
 {
 	struct ctl_table copy = *table;
+	int err;
+
+	copy.data = &list;
+	err = proc_do_large_bitmap(&copy, write, buffer, lenp, ppos);
+	return err || !write ? err : set(list);
+}
+
+static int change_cpus(const struct ctl_table *table, int write, void *buffer,
+		       size_t *lenp, loff_t *ppos)
+{
 	unsigned long *list;
 	int err;
 
@@ -135,36 +176,26 @@ static int change_list(const struct ctl_table *table, int write, void *buffer,
 		return -EPERM;
 
 	guard(mutex)(&lists_lock);
-	list = bitmap_alloc(table->maxlen, GFP_KERNEL);
+	list = bitmap_zalloc(CPU_BITS, GFP_KERNEL);
 	if (!list)
 		return -ENOMEM;
-	bitmap_copy(list, table->data, table->maxlen);
-
-	copy.data = &list;
-	err = proc_do_large_bitmap(&copy, write, buffer, lenp, ppos);
-	if (!err && write) {
-		if (bitmap_empty(list, table->maxlen) ||
-		    !bitmap_subset(list, possible, table->maxlen)) {
-			err = -EINVAL;
-		} else if (!bitmap_equal(list, table->data, table->maxlen)) {
-			bitmap_copy(table->data, list, table->maxlen);
-			ks_knobs_changed();
-		}
-	}
+	ks_wanted_cpus(to_cpumask(list));
+	err = do_list(table, write, buffer, lenp, ppos, list, set_cpus);
 	bitmap_free(list);
 	return err;
-}
-
-static int change_cpus(const struct ctl_table *table, int write, void *buffer,
-		       size_t *lenp, loff_t *ppos)
-{
-	return change_list(table, write, buffer, lenp, ppos, cpumask_bits(cpu_possible_mask));
 }
 
 static int change_nodes(const struct ctl_table *table, int write, void *buffer,
 			size_t *lenp, loff_t *ppos)
 {
-	return change_list(table, write, buffer, lenp, ppos, nodes_addr(node_possible_map));
+	nodemask_t list;
+
+	if (write && !perfmon_capable())
+		return -EPERM;
+
+	guard(mutex)(&lists_lock);
+	list = ks_knobs.nodes;
+	return do_list(table, write, buffer, lenp, ppos, nodes_addr(list), set_nodes);
 }
 
 static const unsigned int most_permille = 900, last_policy = KS_NR_POLICIES - 1;
@@ -206,13 +237,11 @@ static struct ctl_table ks_sysctls[] = {
 		.proc_handler = change_source,
 	}, {
 		.procname = "cpus",
-		.data = &ks_knobs.cpus,
 		.maxlen = NR_CPUS,
 		.mode = 0644,
 		.proc_handler = change_cpus,
 	}, {
 		.procname = "nodes",
-		.data = &ks_knobs.nodes,
 		.maxlen = MAX_NUMNODES,
 		.mode = 0644,
 		.proc_handler = change_nodes,

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * R-21: CPUs that were isolated are not sampled, unless that is asked for.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ks_util.h"
+
+#define PAGES	1024
+#define CGROUPS	"/sys/fs/cgroup/"
+#define OURS	CGROUPS "ks_isolated/"
+
+static void read_line(const char *path, char *line, size_t size)
+{
+	EXPECT(read_text(path, line, size) >= 0, "cannot read %s", path);
+	line[strcspn(line, "\n")] = '\0';
+}
+
+static void expect_sampled(const char *cpus, unsigned int count)
+{
+	unsigned int ms;
+	char line[64];
+
+	read_line(KNOBS "cpus", line, sizeof(line));
+	EXPECT(!strcmp(line, cpus), "the knob says %s, not %s", line, cpus);
+	/* two events on each */
+	for (ms = 0; ms < 3000 && get_status("rings") != 2 * count; ms += 20)
+		sleep_ms(20);
+	EXPECT(get_status("rings") == 2 * count, "%llu rings of %u CPUs", get_status("rings"),
+	       count);
+}
+
+static void use_default_cpus(void)
+{
+	use_test_pmu(PAGES, 1000000);
+	EXPECT(!set_knob("cpus", "\n"), "no list");
+}
+
+/* A list is taken as it is. */
+static void expect_named(void)
+{
+	EXPECT(!set_knob("cpus", "2-3"), "cpus");
+	expect_sampled("2-3", 2);
+	EXPECT(!set_knob("cpus", "0-3"), "cpus");
+	expect_sampled("0-3", 4);
+}
+
+/* With isolcpus=3, or nohz_full=3 */
+static enum psi_result since_boot(void)
+{
+	char line[64];
+
+	read_line("/sys/devices/system/cpu/isolated", line, sizeof(line));
+	REQUIRE(!strcmp(line, "3"), "no isolcpus=3");
+	/* Nobody has written a list. */
+	read_line(KNOBS "cpus", line, sizeof(line));
+	EXPECT(!strcmp(line, "0-2"), "after boot, the knob says %s", line);
+
+	use_default_cpus();
+	switch_on();
+	expect_sampled("0-2", 3);
+	expect_named();
+	EXPECT(!set_knob("cpus", "\n"), "no list");
+	expect_sampled("0-2", 3);
+	return PSI_PASS;
+}
+
+static void drop_partition(void)
+{
+	write_text(OURS "cpuset.cpus.partition", "member");
+	rmdir(OURS);
+	write_text(CGROUPS "cgroup.subtree_control", "-cpuset");
+}
+
+/* A cpuset isolates a CPU, and gives it back, while it is sampled. */
+static enum psi_result by_a_cpuset(void)
+{
+	char line[64];
+
+	read_line("/sys/devices/system/cpu/isolated", line, sizeof(line));
+	REQUIRE(!*line, "CPUs are isolated already");
+	REQUIRE(!write_text(CGROUPS "cgroup.subtree_control", "+cpuset"), "no cpusets");
+	undo_later(drop_partition);
+	EXPECT(!mkdir(OURS, 0755) || errno == EEXIST, "mkdir");
+	EXPECT(!write_text(OURS "cpuset.cpus", "3"), "cpuset.cpus");
+
+	use_default_cpus();
+	switch_on();
+	expect_sampled("0-3", 4);
+	EXPECT(!write_text(OURS "cpuset.cpus.partition", "isolated"), "partition");
+	read_line(OURS "cpuset.cpus.partition", line, sizeof(line));
+	REQUIRE(!strcmp(line, "isolated"), "the partition is %s", line);
+	expect_sampled("0-2", 3);
+	expect_named();
+	EXPECT(!set_knob("cpus", "\n"), "no list");
+	expect_sampled("0-2", 3);
+	EXPECT(!write_text(OURS "cpuset.cpus.partition", "member"), "partition");
+	expect_sampled("0-3", 4);
+	return PSI_PASS;
+}
+
+static const struct psi_case cases[] = {
+	{ "R-21 CPUs that are isolated since boot", since_boot, .min_cpus = 4, .max_cpus = 4 },
+	{ "R-21 CPUs that a cpuset isolates", by_a_cpuset, .min_cpus = 4, .max_cpus = 4 },
+};
+
+int main(int argc, char **argv)
+{
+	return psi_main(argc, argv, cases, ARRAY_SIZE(cases));
+}
