@@ -10,7 +10,8 @@
  * other: so they need no lock, and their permissions are those of a kernel thread.
  * Others leave it a message and wake it up:
  *
- *	a knob was written	ks_changed: open all rings anew, with what holds now
+ *	a knob was written	ks_changed: open all rings anew, with what holds now; or
+ *				a cpuset has isolated CPUs, which the thread notices itself
  *	a CPU comes		ks_up: it can be sampled
  *	a CPU goes		not ks_up any more, and ks_gone: perf takes its events
  *				out of service for good. Empty their rings and drop

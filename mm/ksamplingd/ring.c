@@ -7,9 +7,10 @@
  * that is remembered for each ring alone.
  *
  * Each sample that the event has made is counted once: for a page, as discarded, or as
- * lost. What perf has no place for is counted by the event itself; what the hardware
- * had no place for stands in the ring as a record. (perf counts any record that does not
- * fit. If it is one that says that the event was paused, lost is one too many.)
+ * lost. What perf has no place for is counted by the event itself; if the hardware
+ * tells of what it had no place for, that stands in the ring as a record. (perf counts any
+ * record that does not fit. If it is one that says that the event was paused, lost is one
+ * too many.)
  *
  * Locking: only the thread opens, reads and closes rings. The numbers in ks_counts may
  * be read by anybody at any time.
@@ -238,12 +239,20 @@ bool ks_ring_goes_on(bool draining, bool more, unsigned long done, unsigned long
 	return more && (draining || done < size / 2);
 }
 
+/* A sample of an event in its ring */
+static unsigned int sample_bytes(const struct perf_event *event)
+{
+	bool from = event->attr.sample_type & PERF_SAMPLE_DATA_SRC;
+
+	return KS_SAMPLE_BYTES + (from ? sizeof(u64) : 0);
+}
+
 /* How full it is; what did not fit counts as well. */
 static u32 fill_permille(const struct ks_ring *ring, unsigned long used, unsigned long size)
 {
 	u64 lost = perf_kernel_ring_lost(ring->event) - ring->lost;
 
-	return min((used + lost * KS_SAMPLE_BYTES) * 1000 / size, U32_MAX);
+	return min((used + lost * sample_bytes(ring->event)) * 1000 / size, U32_MAX);
 }
 
 /**
@@ -278,7 +287,7 @@ u32 ks_ring_drain(struct ks_ring *ring, u64 until)
 
 		used = perf_kernel_ring_used(ring->event);
 		ring->draining = ks_ring_is_draining(ring->draining, used, size);
-		done += batch * KS_SAMPLE_BYTES;
+		done += batch * sample_bytes(ring->event);
 		if (!ks_ring_goes_on(ring->draining, more, done, size))
 			break;
 		cond_resched();

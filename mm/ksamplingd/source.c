@@ -60,7 +60,7 @@ static const u32 intel_models[] = {
  * @vfm:    the processor, as in asm/intel-family.h
  * @hybrid: it has CPUs of several kinds
  *
- * The small cores of a hybrid have neither of the events, and all CPUs are to have the
+ * The small cores of a hybrid have no such event of loads, and all CPUs are to have the
  * same ones.
  *
  * Return: NULL, or why not, in words.
