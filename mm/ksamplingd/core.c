@@ -341,18 +341,20 @@ static void count_rings(const struct ks_thread *t)
 /* The thread's own CPUs; all for such threads if there are none of what is wanted. */
 static void set_affinity(void)
 {
-	const struct cpumask *housekeeping = housekeeping_cpumask(HK_TYPE_KTHREAD);
-	static struct cpumask mask;	/* may be large */
+	static struct cpumask usual, mask;	/* may be large */
 	int node;
 
+	/* Where there is no load balancing, nobody would ever take it away again. */
+	cpumask_and(&usual, housekeeping_cpumask(HK_TYPE_KTHREAD),
+		    housekeeping_cpumask(HK_TYPE_DOMAIN));
 	cpumask_clear(&mask);
 	for_each_node_mask(node, ks_knobs.nodes)
 		cpumask_or(&mask, &mask, cpumask_of_node(node));
-	cpumask_and(&mask, &mask, housekeeping);
+	cpumask_and(&mask, &mask, &usual);
 	/* One that is just going is online still, but not up. */
 	if (!cpumask_intersects(&mask, &ks_up) ||
 	    set_cpus_allowed_ptr(current, &mask))
-		set_cpus_allowed_ptr(current, housekeeping);
+		set_cpus_allowed_ptr(current, &usual);
 }
 
 static void begin_window(struct ks_thread *t, u64 now, u64 run)

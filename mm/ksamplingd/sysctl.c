@@ -161,6 +161,9 @@ static int do_list(const struct ctl_table *table, int write, void *buffer, size_
 	struct ctl_table copy = *table;
 	int err;
 
+	/* Nothing at all is not an empty list. */
+	if (write && !*lenp)
+		return 0;
 	copy.data = &list;
 	err = proc_do_large_bitmap(&copy, write, buffer, lenp, ppos);
 	return err || !write ? err : set(list);

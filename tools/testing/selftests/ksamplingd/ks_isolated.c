@@ -3,6 +3,7 @@
  * R-21: CPUs that were isolated are not sampled, unless that is asked for.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -40,6 +41,14 @@ static void use_default_cpus(void)
 	EXPECT(!set_knob("cpus", "\n"), "no list");
 }
 
+static void write_nothing(void)
+{
+	int fd = open(KNOBS "cpus", O_WRONLY);
+
+	EXPECT(fd >= 0 && write(fd, "", 0) == 0, "cannot write nothing");
+	close(fd);
+}
+
 /* A list is taken as it is. */
 static void expect_named(void)
 {
@@ -63,7 +72,10 @@ static enum psi_result since_boot(void)
 	use_default_cpus();
 	switch_on();
 	expect_sampled("0-2", 3);
+	/* Nor does the thread run there, whatever it samples. */
+	expect_affinity("0-2");
 	expect_named();
+	expect_affinity("0-2");
 	EXPECT(!set_knob("cpus", "\n"), "no list");
 	expect_sampled("0-2", 3);
 	return PSI_PASS;
@@ -91,6 +103,8 @@ static enum psi_result by_a_cpuset(void)
 	use_default_cpus();
 	switch_on();
 	expect_sampled("0-3", 4);
+	/* Nothing at all is not a list. */
+	write_nothing();
 	EXPECT(!write_text(OURS "cpuset.cpus.partition", "isolated"), "partition");
 	read_line(OURS "cpuset.cpus.partition", line, sizeof(line));
 	REQUIRE(!strcmp(line, "isolated"), "the partition is %s", line);

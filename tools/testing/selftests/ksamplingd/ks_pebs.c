@@ -17,17 +17,23 @@
 #include "ks_truth.h"
 #include "ks_util.h"
 
-/* On one CPU, whoever runs there; stopped. */
-static int open_counter(uint64_t config, int cpu)
+/* Of a process wherever it runs, or on one CPU, whoever runs there; stopped. */
+static int open_event(uint64_t config, pid_t pid, int cpu, bool pinned)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr), .type = PERF_TYPE_RAW, .config = config,
-		.disabled = 1, .exclude_kernel = 1, .exclude_hv = 1,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
+		.disabled = 1, .exclude_kernel = 1, .exclude_hv = 1, .pinned = pinned,
 	};
-	int fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	int fd = syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	EXPECT(fd >= 0, "event %llx on CPU %d", (unsigned long long)config, cpu);
 	return fd;
+}
+
+static int open_counter(uint64_t config, int cpu)
+{
+	return open_event(config, -1, cpu, false);
 }
 
 #define MAX_CPUS	64
@@ -57,12 +63,12 @@ static void control_all(struct counter *c, unsigned long what)
 /* Return: what they have counted together. */
 static uint64_t close_all(struct counter *c)
 {
-	uint64_t sum = 0, count;
+	uint64_t sum = 0, count[3];
 	int i;
 
 	for (i = 0; i < c->nr; i++) {
-		EXPECT(read(c->fd[i], &count, sizeof(count)) == sizeof(count), "read");
-		sum += count;
+		EXPECT(read(c->fd[i], count, sizeof(count)) == sizeof(count), "read");
+		sum += count[0];
 		close(c->fd[i]);
 	}
 	return sum;
@@ -337,6 +343,94 @@ static enum psi_result hotplug_and_perf(void)
 	return PSI_PASS;
 }
 
+/* The events of ours can be counted by four counters, and so can these. */
+#define NR_COUNTERS	4
+
+static int held[NR_COUNTERS] = { -1, -1, -1, -1 };
+
+static void free_counters(void)
+{
+	int i;
+
+	for (i = 0; i < NR_COUNTERS; i++) {
+		if (held[i] >= 0)
+			close(held[i]);
+		held[i] = -1;
+	}
+}
+
+static void hold_counters(int nr, pid_t pid, int cpu, bool pinned)
+{
+	int i;
+
+	undo_later(free_counters);
+	for (i = 0; i < nr; i++) {
+		held[i] = open_event(0x82d0, pid, cpu, pinned);
+		ioctl(held[i], PERF_EVENT_IOC_ENABLE, 0);
+	}
+}
+
+static unsigned int running_permille(void)
+{
+	return get_event("MEM_INST_RETIRED.ALL_STORES", "running_permille");
+}
+
+#define STARVES		" is counted for "
+
+/* Who pins events gets all counters; that is seen, and said once for each event of ours. */
+static enum psi_result all_counters_held(void)
+{
+	int log = open_new_log(), times;
+	char line[256] = "";
+
+	REQUIRE(get_truth(), NO_TRUTH);
+	use_pebs();
+	EXPECT(!set_knob("cpus", "0"), "cpus");
+	start_load(0, walk_for_ever, NULL);
+	switch_on();
+	wait_windows(2);
+	EXPECT(running_permille() > 900, "%u permille", running_permille());
+	EXPECT(!count_in_log(log, STARVES, line, sizeof(line)), "%s", line);
+
+	hold_counters(NR_COUNTERS, -1, 0, true);
+	wait_windows(4);
+	EXPECT(running_permille() < 100, "%u permille", running_permille());
+	times = count_in_log(log, STARVES, line, sizeof(line));
+	EXPECT(times == 2, "it says so %d times: %s", times, line);
+
+	free_counters();
+	wait_windows(3);
+	EXPECT(running_permille() > 900, "%u permille", running_permille());
+	close(log);
+	return PSI_PASS;
+}
+
+/* Two counters are left for three events of a task, which take turns. Ours need not. */
+static enum psi_result tasks_come_after(void)
+{
+	uint64_t count[3];
+	pid_t pid;
+	int i;
+
+	REQUIRE(get_truth(), NO_TRUTH);
+	use_pebs();
+	EXPECT(!set_knob("cpus", "0"), "cpus");
+	pid = start_load(0, walk_for_ever, NULL);
+	switch_on();
+	sleep_ms(100);
+	hold_counters(3, pid, -1, false);
+	wait_windows(3);
+	EXPECT(running_permille() > 950, "%u permille", running_permille());
+	for (i = 0; i < 3; i++) {
+		EXPECT(read(held[i], count, sizeof(count)) == sizeof(count), "read");
+		psi_note("event %d of the task: %llu of %llu ms", i,
+			 (unsigned long long)(count[2] / NSEC_PER_MSEC),
+			 (unsigned long long)(count[1] / NSEC_PER_MSEC));
+		EXPECT(count[2] < count[1] / 10 * 9, "it is counted all the time");
+	}
+	return PSI_PASS;
+}
+
 static const struct psi_case cases[] = {
 	{ "R-20 pebs: perf counts all stores", counts_stores },
 	{ "R-20 pebs: perf counts all loads", counts_loads },
@@ -344,6 +438,8 @@ static const struct psi_case cases[] = {
 	{ "R-20 pebs: perf stat of Debian counts what there is", perf_stat },
 	{ "R-20 pebs: perf record of Debian has each record", perf_record },
 	{ "R-20 pebs: each record is a sample, or accounted for", all_accounted },
+	{ "R-20 pebs: others hold all counters", all_counters_held },
+	{ "R-20 pebs: events of tasks come after ours", tasks_come_after },
 	{ "R-21 pebs: CPUs and others who count come and go", hotplug_and_perf },
 };
 

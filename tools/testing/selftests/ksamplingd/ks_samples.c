@@ -2,7 +2,6 @@
 /*
  * R-20, R-21, R-25: no sample is lost without being counted, whatever happens.
  */
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -262,41 +261,6 @@ static enum psi_result cpus_come_and_go(void)
 	EXPECT(again * 10 > made * 9, "%llu samples at first, %llu now", made, again);
 	expect_all(before);
 	return PSI_PASS;
-}
-
-/* CPUs that the thread may run on. */
-static void read_affinity(char *list, size_t size)
-{
-	char path[300], text[4096], *at;
-	struct dirent *entry;
-	DIR *proc = opendir("/proc");
-	bool found = false;
-
-	EXPECT(proc, "/proc");
-	while (!found && (entry = readdir(proc))) {
-		snprintf(path, sizeof(path), "/proc/%s/status", entry->d_name);
-		found = read_text(path, text, sizeof(text)) > 0 &&
-			strstr(text, "Name:\tksamplingd\n");
-	}
-	closedir(proc);
-	at = found ? strstr(text, "Cpus_allowed_list:") : NULL;
-	EXPECT(at, "no thread");
-	snprintf(list, size, "%s", at + strlen("Cpus_allowed_list:\t"));
-	list[strcspn(list, "\n")] = '\0';
-}
-
-static void expect_affinity(const char *wanted)
-{
-	char list[64];
-	int ms;
-
-	for (ms = 0; ms < 1000; ms += 10) {
-		read_affinity(list, sizeof(list));
-		if (!strcmp(list, wanted))
-			return;
-		sleep_ms(10);
-	}
-	EXPECT(false, "it runs on %s, not on %s", list, wanted);
 }
 
 /* Two nodes with two CPUs each. */

@@ -3,6 +3,7 @@
  * What the ksamplingd selftests share. See ks_util.h.
  */
 #include <ctype.h>
+#include <dirent.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,6 +143,41 @@ void wait_windows(unsigned int windows)
 
 	while (get_status("windows") < end)
 		sleep_ms(20);
+}
+
+/* CPUs that the thread may run on. */
+static void read_affinity(char *list, size_t size)
+{
+	char path[300], text[4096], *at;
+	struct dirent *entry;
+	DIR *proc = opendir("/proc");
+	bool found = false;
+
+	EXPECT(proc, "/proc");
+	while (!found && (entry = readdir(proc))) {
+		snprintf(path, sizeof(path), "/proc/%s/status", entry->d_name);
+		found = read_text(path, text, sizeof(text)) > 0 &&
+			strstr(text, "Name:\tksamplingd\n");
+	}
+	closedir(proc);
+	at = found ? strstr(text, "Cpus_allowed_list:") : NULL;
+	EXPECT(at, "no thread");
+	snprintf(list, size, "%s", at + strlen("Cpus_allowed_list:\t"));
+	list[strcspn(list, "\n")] = '\0';
+}
+
+void expect_affinity(const char *wanted)
+{
+	char list[64];
+	int ms;
+
+	for (ms = 0; ms < 1000; ms += 10) {
+		read_affinity(list, sizeof(list));
+		if (!strcmp(list, wanted))
+			return;
+		sleep_ms(10);
+	}
+	EXPECT(false, "it runs on %s, not on %s", list, wanted);
 }
 
 static void stop_tracing(void)

@@ -35,6 +35,9 @@ void use_test_pmu(unsigned int pages, unsigned long long accesses_per_s);
 void switch_on(void);
 void switch_off(void);
 
+/* The thread comes to be allowed on these CPUs, as in 0-2. */
+void expect_affinity(const char *wanted);
+
 /* A line in TRACING "trace" for each sample, until the case ends. */
 void trace_samples(void);
 
