@@ -12,6 +12,12 @@
  *
  *	window PHASE NUMBER PERIOD_LOADS PERIOD_STORES USE_PERMILLE SAMPLES ROUNDS
  *	figure NAME VALUE
+ *
+ * Or one thing of these alone, for scripts:
+ *
+ *	ks_figures forget	the processor counts the accesses to each page from zero
+ *	ks_figures hottest N	the frames of the N pages that were accessed most since,
+ *				with their share of them, ppm; loads that missed are 80 %
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -26,6 +32,7 @@
 #define MOST_WINDOWS	25
 #define STEADY_S	60
 #define HOTTEST		0.1	/* of the accesses */
+#define LOAD_SHARE	0.8	/* of samples, after boot */
 
 static pid_t pids[MAX_CPUS];
 static unsigned int quota;
@@ -225,6 +232,11 @@ static void compare_with_truth(struct truth *truth)
 	free(pages);
 }
 
+static void forget(struct truth *truth)
+{
+	memset(get_truth_pages(truth), 0, truth->pages * sizeof(struct truth_page));
+}
+
 /* What the program achieves in a second. */
 static double loads_per_s(struct truth *truth, unsigned long long *from, __u64 *from_ns)
 {
@@ -255,7 +267,7 @@ static void steady(struct truth *truth)
 	alone = loads_per_s(truth, &loads, &ns);
 	written = look_at(&truth->written);
 	dropped = look_at(&truth->dropped);
-	memset(get_truth_pages(truth), 0, truth->pages * sizeof(struct truth_page));
+	forget(truth);
 	begin_sampling();
 	settle();
 
@@ -320,11 +332,41 @@ static enum psi_result figures(void)
 	return PSI_PASS;
 }
 
+static int by_place(const void *a, const void *b)
+{
+	return by_accesses(*(const struct page * const *)a, *(const struct page * const *)b);
+}
+
+static int print_hottest(struct truth *truth, size_t nr)
+{
+	struct page *pages = calloc(truth->pages, sizeof(*pages)), **order;
+	size_t i;
+
+	order = calloc(truth->pages, sizeof(*order));
+	if (!pages || !order)
+		return 1;
+	read_truth(pages, get_truth_pages(truth), truth->pages, LOAD_SHARE);
+	for (i = 0; i < truth->pages; i++)
+		order[i] = &pages[i];
+	qsort(order, truth->pages, sizeof(*order), by_place);
+	for (i = 0; i < nr && i < truth->pages; i++)
+		printf("0x%tx %.0f\n", order[i] - pages, order[i]->accesses * 1e6);
+	return 0;
+}
+
 static const struct psi_case cases[] = {
 	{ "figures", figures },
 };
 
 int main(int argc, char **argv)
 {
+	struct truth *truth = argc > 1 ? get_truth() : NULL;
+
+	if (truth && !strcmp(argv[1], "forget")) {
+		forget(truth);
+		return 0;
+	}
+	if (truth && argc > 2 && !strcmp(argv[1], "hottest"))
+		return print_hottest(truth, strtoul(argv[2], NULL, 0));
 	return psi_main(argc, argv, cases, ARRAY_SIZE(cases));
 }
