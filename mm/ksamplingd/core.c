@@ -58,6 +58,8 @@ struct ks_knobs ks_knobs = {
 		.quota_permille = 30,
 		.policy = KS_PROPORTIONAL,
 		.sleep_us = 2000,
+		.load_share_permille = 800,
+		.record_cost_ns = 300,
 	},
 	.window_ms = 1000,
 	.load_period = 1999,
@@ -87,6 +89,7 @@ static DEFINE_PER_CPU_ALIGNED(struct ks_cpu, ks_cpus);
  * struct ks_thread - what only the thread knows
  * @quota:     the loop
  * @tuning:    the knobs of the loop, as they are for this window
+ * @load_share_permille: the knob, as it was when the rings were opened
  * @source:    what is sampled, or NULL
  * @tried:     the source that was wanted when it was said what there is and what is not
  * @said:      what was said then to be sampled, or NULL
@@ -97,10 +100,12 @@ static DEFINE_PER_CPU_ALIGNED(struct ks_cpu, ks_cpus);
  * @next:      CPU with which the next round begins
  * @read:      CPU whose events were read last
  * @reads:     how many CPUs' were in this window
- * @usage:     of this window; @usage.wall_ns and @usage.run_ns are not known before its end
+ * @usage:     of this window; @usage.wall_ns, @usage.run_ns and @usage.records are not known
+ *	       before its end
  * @began_ns:  when the thread has started
  * @window_ns: when the window has begun
  * @run_ns:    how long the thread had run by then
+ * @records:   how many there had been of each kind
  * @enabled_ns: how long each event had been enabled by then, on all CPUs
  * @running_ns: and how much of that perf had counted it
  * @starves:   it was said of each event that others have its counters
@@ -109,6 +114,7 @@ static DEFINE_PER_CPU_ALIGNED(struct ks_cpu, ks_cpus);
 struct ks_thread {
 	struct ks_quota quota;
 	struct ks_tuning tuning;
+	u32 load_share_permille;
 	const struct ks_source *source;
 	const struct ks_source *tried;
 	const struct ks_source *said;
@@ -123,6 +129,7 @@ struct ks_thread {
 	u64 began_ns;
 	u64 window_ns;
 	u64 run_ns;
+	u64 records[KS_NR_KINDS];
 	u64 enabled_ns[KS_MAX_EVENTS];
 	u64 running_ns[KS_MAX_EVENTS];
 	bool starves[KS_MAX_EVENTS];
@@ -162,7 +169,15 @@ static u32 period_of(const struct ks_thread *t, enum ks_kind kind)
 						   &ks_knobs.store_period));
 
 	return ks_source_period(t->source, t->tuning.quota_permille ?
-				ks_periods[kind][t->quota.level] : fixed);
+				ks_periods[kind][t->quota.level[kind]] : fixed);
+}
+
+/* A kind that has no share is not. */
+static bool is_sampled(const struct ks_thread *t, enum ks_kind kind)
+{
+	u32 loads = ks_source_load_share(t->source, t->load_share_permille);
+
+	return kind == KS_LOADS ? loads > 0 : loads < 1000;
 }
 
 /* Return: has one changed? */
@@ -173,7 +188,7 @@ static bool show_periods(const struct ks_thread *t)
 	int kind;
 
 	for (kind = 0; kind < KS_NR_KINDS; kind++) {
-		period = t->source ? period_of(t, kind) : 0;
+		period = t->source && is_sampled(t, kind) ? period_of(t, kind) : 0;
 		changed |= period != ks_status.period[kind];
 		WRITE_ONCE(ks_status.period[kind], period);
 	}
@@ -215,7 +230,7 @@ static void close_all(struct ks_thread *t)
 		close_cpu(t, cpu);
 }
 
-/* All events of a CPU, or none. */
+/* All events of a CPU that are to be sampled, or none. */
 static int open_cpu(struct ks_thread *t, const struct ks_source *source, int cpu)
 {
 	const struct ks_event *what;
@@ -223,6 +238,8 @@ static int open_cpu(struct ks_thread *t, const struct ks_source *source, int cpu
 
 	for (e = 0; e < source->nr; e++) {
 		what = &source->events[e];
+		if (!is_sampled(t, what->kind))
+			continue;
 		err = ks_ring_open(ring_of(cpu, e), source, what, cpu,
 				   period_of(t, what->kind), READ_ONCE(ks_knobs.ring_pages),
 				   &ks_counts[e]);
@@ -335,7 +352,28 @@ static void choose_source(struct ks_thread *t)
 
 static void count_rings(const struct ks_thread *t)
 {
-	WRITE_ONCE(ks_status.rings, t->source ? cpumask_weight(&t->open) * t->source->nr : 0);
+	u32 events = 0;
+	int e;
+
+	for (e = 0; t->source && e < t->source->nr; e++)
+		events += is_sampled(t, t->source->events[e].kind);
+	WRITE_ONCE(ks_status.rings, cpumask_weight(&t->open) * events);
+}
+
+/* What there was of each kind until now: read, and lost. */
+static void sum_records(const struct ks_thread *t, u64 records[KS_NR_KINDS])
+{
+	const struct ks_counts *c = ks_counts;
+	u64 *sum;
+	int e, why;
+
+	memset(records, 0, KS_NR_KINDS * sizeof(*records));
+	for (e = 0; t->source && e < t->source->nr; e++, c++) {
+		sum = &records[t->source->events[e].kind];
+		*sum += c->samples + c->lost;
+		for (why = KS_NOT_DISCARDED + 1; why < KS_NR_DISCARDS; why++)
+			*sum += c->discarded[why];
+	}
 }
 
 /* The thread's own CPUs; all for such threads if there are none of what is wanted. */
@@ -369,21 +407,28 @@ static void begin_window(struct ks_thread *t, u64 now, u64 run)
 	t->reads = 0;
 	t->window_ns = now;
 	t->run_ns = run;
+	sum_records(t, t->records);
 }
 
-static struct ks_tuning wanted_tuning(void)
+static struct ks_tuning wanted_tuning(const struct ks_thread *t)
 {
+	u32 share = t->load_share_permille;
+
 	return (struct ks_tuning) {
 		.quota_permille = READ_ONCE(ks_knobs.tuning.quota_permille),
 		.policy = READ_ONCE(ks_knobs.tuning.policy),
 		.sleep_us = READ_ONCE(ks_knobs.tuning.sleep_us),
+		.load_share_permille = t->source ? ks_source_load_share(t->source, share) :
+						   share,
+		.record_cost_ns = READ_ONCE(ks_knobs.tuning.record_cost_ns),
+		.quota_has_workload = READ_ONCE(ks_knobs.tuning.quota_has_workload),
 	};
 }
 
 /* The knobs of the loop hold at once. What was used until now says nothing of them. */
 static void tune(struct ks_thread *t)
 {
-	struct ks_tuning tuning = wanted_tuning();
+	struct ks_tuning tuning = wanted_tuning(t);
 
 	if (!memcmp(&tuning, &t->tuning, sizeof(tuning)))
 		return;
@@ -397,6 +442,7 @@ static void tune(struct ks_thread *t)
 /* Knobs have been written: begin anew with what they say now. */
 static void reconfigure(struct ks_thread *t)
 {
+	u8 level[KS_NR_KINDS];
 	int cpu;
 
 	/* Of CPUs that have gone until now, no ring will be left. */
@@ -406,9 +452,12 @@ static void reconfigure(struct ks_thread *t)
 	close_all(t);
 	cpumask_clear(&t->failed);
 	ks_wanted_cpus(&t->want);
-	t->tuning = wanted_tuning();
-	ks_quota_start(&t->quota, &t->tuning,
-		       ks_level_of(KS_LOADS, READ_ONCE(ks_knobs.load_period)));
+	t->load_share_permille = READ_ONCE(ks_knobs.tuning.load_share_permille);
+	/* With another source, shares may be others: tune() looks at that. */
+	t->tuning = wanted_tuning(t);
+	level[KS_LOADS] = ks_level_of(KS_LOADS, READ_ONCE(ks_knobs.load_period));
+	level[KS_STORES] = ks_level_of(KS_STORES, READ_ONCE(ks_knobs.store_period));
+	ks_quota_start(&t->quota, &t->tuning, level);
 	set_affinity();
 	choose_source(t);
 	open_missing(t);
@@ -455,27 +504,28 @@ static u64 since(u64 local_ns)
 	return max_t(s64, local_clock() - local_ns, 0);
 }
 
-/* Return: how full the fullest of its rings was, permille */
-static u32 drain_cpu(struct ks_thread *t, int cpu, u64 until)
+/* @fill: how full the fullest ring of each kind was, permille */
+static void drain_cpu(struct ks_thread *t, int cpu, u64 until, u32 fill[KS_NR_KINDS])
 {
-	int nr = t->source->nr, i;
+	int nr = t->source->nr, i, e;
 	struct ks_ring *ring;
+	enum ks_kind kind;
 	/* Each of them is the first one in turn: there may be time for no more. */
 	u32 first = per_cpu(ks_cpus, cpu).visits++;
-	u32 fill = 0;
 	u64 from;
 
 	for (i = 0; i < nr; i++) {
-		ring = ring_of(cpu, (first + i) % nr);
-		if (!perf_kernel_ring_used(ring->event))
+		e = (first + i) % nr;
+		kind = t->source->events[e].kind;
+		ring = ring_of(cpu, e);
+		if (!ring->event || !perf_kernel_ring_used(ring->event))
 			continue;
 		from = local_clock();
 		get_online_mems();
-		fill = max(fill, ks_ring_drain(ring, until));
+		fill[kind] = max(fill[kind], ks_ring_drain(ring, until));
 		put_online_mems();
 		t->usage.drain_ns += since(from);
 	}
-	return fill;
 }
 
 /* How full it was of what depends on the period. */
@@ -513,17 +563,35 @@ static void read_events(struct ks_thread *t)
 		read_cpu(t);
 }
 
+/* Those that are too full do not wait for the end of the window. */
+static void look_at_fill(struct ks_thread *t, const u32 fill[KS_NR_KINDS])
+{
+	u32 full[KS_NR_KINDS] = {}, steady;
+	int kind;
+
+	for (kind = 0; kind < KS_NR_KINDS; kind++) {
+		steady = without_batch(t, fill[kind]);
+		t->usage.fill_permille[kind] = max(t->usage.fill_permille[kind], steady);
+		if (fill[kind] > KS_FULL)
+			full[kind] = steady;
+	}
+	if ((full[KS_LOADS] || full[KS_STORES]) &&
+	    ks_quota_ring_full(&t->quota, &t->tuning, ktime_get_ns() - t->window_ns,
+			       knob_ns(&ks_knobs.window_ms), full))
+		set_periods(t);
+}
+
 static void one_round(struct ks_thread *t)
 {
 	u64 from = local_clock(), until;
-	u32 fill = 0, steady;
+	u32 fill[KS_NR_KINDS] = {};
 	int cpu;
 
 	read_events(t);
 	until = local_clock() + ks_quota_budget_ns(&t->quota, &t->tuning);
 	/* Where the last round had no time left, this one begins. */
 	for_each_cpu_wrap(cpu, &t->open, t->next) {
-		fill = max(fill, drain_cpu(t, cpu, until));
+		drain_cpu(t, cpu, until, fill);
 		if (local_clock() >= until) {
 			t->next = (cpu + 1) % nr_cpu_ids;
 			break;
@@ -532,12 +600,7 @@ static void one_round(struct ks_thread *t)
 
 	t->usage.rounds++;
 	WRITE_ONCE(ks_status.rounds, ks_status.rounds + 1);
-	steady = without_batch(t, fill);
-	t->usage.fill_permille = max(t->usage.fill_permille, steady);
-	if (fill > KS_FULL && ks_quota_ring_full(&t->quota, &t->tuning,
-						 ktime_get_ns() - t->window_ns,
-						 knob_ns(&ks_knobs.window_ms), steady))
-		set_periods(t);
+	look_at_fill(t, fill);
 	t->usage.round_ns += since(from);
 }
 
@@ -559,6 +622,8 @@ static void show_use(const struct ks_thread *t, u64 now, u64 run)
 {
 	WRITE_ONCE(ks_status.use_ppm, t->quota.use_ppm);
 	WRITE_ONCE(ks_status.now_ppm, t->quota.now_ppm);
+	WRITE_ONCE(ks_status.loads_ppm, t->quota.loads_now_ppm);
+	WRITE_ONCE(ks_status.workload_ppm, t->quota.workload_ppm);
 	WRITE_ONCE(ks_status.sleep_us, t->quota.sleep_us);
 	WRITE_ONCE(ks_status.run_ns, run);
 	WRITE_ONCE(ks_status.wall_ns, now - t->began_ns);
@@ -602,8 +667,12 @@ static void follow_isolation(const struct ks_thread *t)
 
 static void end_window(struct ks_thread *t, u64 now)
 {
-	u64 run = run_ns();
+	u64 run = run_ns(), records[KS_NR_KINDS];
+	int kind;
 
+	sum_records(t, records);
+	for (kind = 0; kind < KS_NR_KINDS; kind++)
+		t->usage.records[kind] = records[kind] - t->records[kind];
 	t->usage.wall_ns = now - t->window_ns;
 	t->usage.run_ns = run - t->run_ns;
 	if (!cpumask_empty(&t->open) && ks_quota_window(&t->quota, &t->tuning, &t->usage))

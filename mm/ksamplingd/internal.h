@@ -15,11 +15,10 @@
 
 /**
  * struct ks_knobs - what the administrator has set
- * @tuning:	    quota, policy, sleep
+ * @tuning:	    quota, policy, sleep, shares, and what a record costs
  * @window_ms:	    how long CPU use is measured before the loop acts
  * @load_period:    events between two samples of loads: to begin with, and with quota 0
- * @store_period:   the same of stores, with quota 0; otherwise they are sampled at the
- *		    level at which loads are
+ * @store_period:   the same of stores
  * @ring_pages:	    size of each ring, a power of two
  * @source:	    index into ks_sources
  * @cool_ms:	    how long it takes until heat is halved
@@ -49,10 +48,12 @@ struct ks_knobs {
 /**
  * struct ks_status - what the thread is doing
  * @source:    what is sampled, NULL if there is nothing
- * @period:    of each kind, events
+ * @period:    of each kind, events; 0 of one that is not sampled
  * @rings:     how many are open
- * @use_ppm:   CPU use, smoothed
- * @now_ppm:   CPU use in the last window
+ * @use_ppm:   what the quota limits, smoothed
+ * @now_ppm:   what the quota limits, in the last window
+ * @loads_ppm: share of loads in the last window that had records
+ * @workload_ppm: what the records of the last window have cost those who are sampled
  * @sleep_us:  between two rounds
  * @rounds:    how many there were
  * @windows:   how many there were
@@ -68,6 +69,8 @@ struct ks_status {
 	u32 rings;
 	u32 use_ppm;
 	u32 now_ppm;
+	u32 loads_ppm;
+	u32 workload_ppm;
 	u32 sleep_us;
 	u64 rounds;
 	u64 windows;

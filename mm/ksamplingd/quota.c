@@ -1,24 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ksamplingd: how much sampling the quota allows.
+ * ksamplingd: how much sampling the quota allows, and of what.
  *
  * The thread costs something for each round, whatever it finds, and something for
- * each record. The number of records goes with 1 / period:
+ * each record. The number of records of a kind of access goes with 1 / period:
  *
- *	use = base + cost * accesses / period
+ *	use = base + cost * (loads / period of loads + stores / period of stores)
  *
  * So the sleep between rounds is made long enough for the base to fit into half of
- * the quota, and the period is moved until the use is at the quota. Once in a window
- * of time, the caller tells what was used:
+ * the quota, and the periods are moved until the use is at the quota, and each kind has
+ * its share of the records (R-28). Once in a window of time, the caller tells what was
+ * used:
  *
- *	use within quota +- max(5 permille, quota / 8)	nothing changes
- *	policy step					one level up or down
- *	policy proportional				period *= (use - base) / (quota - base),
- *							by a factor of 16 at most; and so in
- *							the next windows, until that is the
- *							level where it is; back again half
- *							as far at most, as the use may go
- *							with more than 1 / period
+ *	use within quota +- max(5 permille, quota / 8), and the share of loads within what
+ *	is wanted +- max(25 permille, smaller share / 8), but of neither less than half:
+ *							nothing changes
+ *	policy step					one level up or down: both kinds, or
+ *							the one that is off its share
+ *	policy proportional				period of a kind *= its part of
+ *							(use - base) / its share of
+ *							(quota - base), by a factor of 16 at
+ *							most; and so in the next windows,
+ *							until these are the levels where
+ *							they are; back again half as far at
+ *							most, as the use may go with more
+ *							than 1 / period
+ *
+ * The periods of both kinds are moved together, to where the quota and the shares are met
+ * at once. It takes an interrupt for each event, and what the hardware keeps back is
+ * delivered then, so the mix alone is moved as rarely as the use is.
+ *
+ * The quota comes first. A kind with less than its share that cannot be sampled more often,
+ * because its period is the shortest or its rings hold no more, leaves the rest to the
+ * other kind; one with more than its share, whose period is the longest, takes it from the
+ * other. Nor is a mix judged by a few records. A kind that has no share is left alone.
+ *
+ * If the caller wants it so, what records cost the programs that are sampled is part of the
+ * use: so many ns for each record.
  *
  * What is compared is smoothed, four parts old and one part new (R-23). A window that
  * is so far off that it cannot be noise starts the average anew; otherwise a load that
@@ -33,15 +51,13 @@
  * (The sleep is not shortened for a full ring. If it is longer than what is wanted, that
  * is because looking more often would take more than half of the quota.)
  *
- * All kinds of events stand at the same level of their own table, so that none can
- * reach its end before the others.
- *
  * Nothing here knows a clock, a thread or a ring. Locking: that of the caller.
  */
 #include <linux/build_bug.h>
 #include <linux/kernel.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
+#include <linux/string.h>
 #include <linux/time64.h>
 
 #include "quota.h"
@@ -77,11 +93,13 @@ const u32 ks_periods[KS_NR_KINDS][KS_NR_LEVELS] = {
 };
 
 #define TOP		(KS_NR_LEVELS - 1)
-#define MAX_FACTOR	16	/* by which a period changes at once */
+#define MAX_MOVE	20	/* levels at once, which is a factor of 16 */
 #define RAISES		10	/* by rings that are full, in a window */
 #define MAX_STEPS	6	/* of a search, of any length */
 #define MAX_WINDOWS	60	/* without looking again for what was not found */
 #define GOOD_FILL	500	/* permille of a ring; what comes may be twice as much */
+#define MIN_RECORDS	256	/* with fewer, the shares may be chance */
+#define MIX_BAND	25	/* permille of the records, at least */
 
 /**
  * ks_level_of - the level whose period is nearest to a given one
@@ -119,6 +137,22 @@ u32 ks_reads_due(u64 part_ns, u64 window_ns, u32 events)
 	return div64_u64(min(part_ns, window_ns) * events * KS_READS, window_ns);
 }
 
+static u32 share_permille(const struct ks_tuning *t, enum ks_kind kind)
+{
+	return kind == KS_LOADS ? t->load_share_permille : 1000 - t->load_share_permille;
+}
+
+/* Only then there is a mix. */
+static bool has_both(const struct ks_tuning *t)
+{
+	return share_permille(t, KS_LOADS) && share_permille(t, KS_STORES);
+}
+
+static enum ks_kind other(enum ks_kind kind)
+{
+	return kind == KS_LOADS ? KS_STORES : KS_LOADS;
+}
+
 /**
  * ks_quota_tune - the administrator wants something else
  * @q: state of the loop
@@ -129,6 +163,7 @@ u32 ks_reads_due(u64 part_ns, u64 window_ns, u32 events)
 void ks_quota_tune(struct ks_quota *q, const struct ks_tuning *t)
 {
 	q->sleep_us = t->sleep_us;
+	q->loads_ppm = share_permille(t, KS_LOADS) * KS_PERMILLE;
 	q->raises = 0;
 	q->measured = false;
 	q->steady = true;
@@ -136,14 +171,16 @@ void ks_quota_tune(struct ks_quota *q, const struct ks_tuning *t)
 }
 
 /**
- * ks_quota_start - begin with a level
+ * ks_quota_start - begin with a level for each kind
  * @q:	   what is to be initialised
  * @t:	   what the administrator wants
- * @level: below KS_NR_LEVELS
+ * @level: each below KS_NR_LEVELS
  */
-void ks_quota_start(struct ks_quota *q, const struct ks_tuning *t, u8 level)
+void ks_quota_start(struct ks_quota *q, const struct ks_tuning *t,
+		    const u8 level[KS_NR_KINDS])
 {
-	*q = (struct ks_quota) { .level = level };
+	*q = (struct ks_quota) {};
+	memcpy(q->level, level, sizeof(q->level));
 	ks_quota_tune(q, t);
 }
 
@@ -161,6 +198,14 @@ static u32 lower_bound_ppm(const struct ks_tuning *t)
 	return quota - min(band_ppm(t), quota / 2);
 }
 
+/* How far from the share that is wanted is near enough, ppm of the records. */
+static u32 mix_band_ppm(const struct ks_tuning *t)
+{
+	u32 smaller = min(share_permille(t, KS_LOADS), share_permille(t, KS_STORES));
+
+	return max(MIX_BAND * KS_PERMILLE, smaller * KS_PERMILLE / 8);
+}
+
 /* What is left for records, ppm; of a base that is too large, a quarter all the same. */
 static u32 room_ppm(const struct ks_quota *q, const struct ks_tuning *t)
 {
@@ -176,7 +221,8 @@ static u32 smooth(u32 old, u32 new)
 
 static u32 share_ppm(u64 part_ns, u64 wall_ns)
 {
-	return min(div64_u64(part_ns * KS_WHOLE, wall_ns), KS_WHOLE);
+	part_ns = min(part_ns, wall_ns * (KS_MOST_PPM / KS_WHOLE));
+	return mul_u64_u64_div_u64(part_ns, KS_WHOLE, wall_ns);
 }
 
 /* What the rounds as such took. If others ran meanwhile, they did so all over the rounds. */
@@ -195,20 +241,61 @@ static u32 records_ppm(const struct ks_quota *q)
 	return q->use_ppm - min(q->base_ppm, q->use_ppm);
 }
 
-static void measure(struct ks_quota *q, const struct ks_tuning *t, const struct ks_usage *u)
+/* Those of one kind. One costs as much as the other. */
+static u32 kind_ppm(const struct ks_quota *q, enum ks_kind kind)
 {
-	u32 base = share_ppm(base_ns(u), u->wall_ns);
+	u32 records = records_ppm(q);
+	u32 loads = div_u64((u64)records * q->loads_ppm, KS_WHOLE);
+
+	return kind == KS_LOADS ? loads : records - loads;
+}
+
+static u64 sum_of_records(const struct ks_usage *u)
+{
+	return u->records[KS_LOADS] + u->records[KS_STORES];
+}
+
+static bool tells_the_mix(const struct ks_tuning *t, const struct ks_usage *u)
+{
+	return has_both(t) && sum_of_records(u) >= MIN_RECORDS;
+}
+
+/* Can what was measured be one of those whose average there is? */
+static bool may_be_noise(const struct ks_quota *q, const struct ks_tuning *t,
+			 const struct ks_usage *u)
+{
 	/* The base is there whatever the load does, and may be half of the use. */
 	u32 far = max(records_ppm(q) / 2, band_ppm(t) / 2);
+	u32 smaller = min(q->loads_ppm, KS_WHOLE - q->loads_ppm);
 
-	q->now_ppm = share_ppm(u->run_ns, u->wall_ns);
-	if (!q->measured || abs_diff(q->now_ppm, q->use_ppm) > far) {
+	if (abs_diff(q->now_ppm, q->use_ppm) > far)
+		return false;
+	return !tells_the_mix(t, u) ||
+	       abs_diff(q->loads_now_ppm, q->loads_ppm) <= max(smaller / 2, 2 * mix_band_ppm(t));
+}
+
+static void measure(struct ks_quota *q, const struct ks_tuning *t, const struct ks_usage *u)
+{
+	u64 records = sum_of_records(u), workload_ns = records * t->record_cost_ns;
+	u32 base = share_ppm(base_ns(u), u->wall_ns);
+
+	q->workload_ppm = share_ppm(workload_ns, u->wall_ns);
+	q->now_ppm = share_ppm(u->run_ns + (t->quota_has_workload ? workload_ns : 0),
+			       u->wall_ns);
+	if (records)
+		q->loads_now_ppm = mul_u64_u64_div_u64(u->records[KS_LOADS], KS_WHOLE, records);
+
+	if (!q->measured || !may_be_noise(q, t, u)) {
 		q->use_ppm = q->now_ppm;
 		q->base_ppm = base;
+		if (has_both(t) && records)
+			q->loads_ppm = q->loads_now_ppm;
 		q->measured = true;
 	} else {
 		q->use_ppm = smooth(q->use_ppm, q->now_ppm);
 		q->base_ppm = smooth(q->base_ppm, base);
+		if (tells_the_mix(t, u))
+			q->loads_ppm = smooth(q->loads_ppm, q->loads_now_ppm);
 	}
 }
 
@@ -238,52 +325,135 @@ static void set_sleep(struct ks_quota *q, const struct ks_tuning *t, const struc
 	q->sleep_us = clamp(sleep_us, t->sleep_us, max(t->sleep_us, KS_MAX_SLEEP_US));
 }
 
-/* The average becomes what it would have been with the new period. */
-static bool set_level(struct ks_quota *q, u8 level)
+/* What the records of a kind would take with another level. */
+static u32 use_at(const struct ks_quota *q, enum ks_kind kind, u8 level)
 {
-	u32 of_records = records_ppm(q);
-	u32 base = q->use_ppm - of_records;
+	return min(div_u64((u64)kind_ppm(q, kind) * ks_periods[kind][q->level[kind]],
+			   ks_periods[kind][level]), KS_MOST_PPM);
+}
 
-	if (level == q->level)
+/* The averages become what they would have been with the new periods. */
+static bool set_levels(struct ks_quota *q, const u8 level[KS_NR_KINDS])
+{
+	u32 base = q->use_ppm - records_ppm(q);
+	u64 loads, records;
+
+	if (!memcmp(level, q->level, sizeof(q->level)))
 		return false;
 
-	q->use_ppm = min(base + div_u64((u64)of_records * ks_periods[KS_LOADS][q->level],
-					ks_periods[KS_LOADS][level]), KS_WHOLE);
-	/* Until it is measured. */
+	loads = use_at(q, KS_LOADS, level[KS_LOADS]);
+	records = loads + use_at(q, KS_STORES, level[KS_STORES]);
+	q->use_ppm = min(base + records, KS_MOST_PPM);
+	if (records)
+		q->loads_ppm = div64_u64(loads * KS_WHOLE, records);
+	/* Until they are measured. */
 	q->measured = false;
-	q->level = level;
+	memcpy(q->level, level, sizeof(q->level));
 	return true;
 }
 
-/* The shortest period with which no ring is more than half full, by this window. */
-static u64 period_of_rings(const struct ks_quota *q, const struct ks_usage *u)
+/* The level of the shortest period with which no ring is more than half full, by this window. */
+static u8 level_of_rings(const struct ks_quota *q, const struct ks_usage *u, enum ks_kind kind)
 {
-	return div_u64((u64)ks_periods[KS_LOADS][q->level] * u->fill_permille, GOOD_FILL);
+	u32 period = ks_periods[kind][q->level[kind]];
+
+	return ks_level_of(kind, div_u64((u64)period * min(u->fill_permille[kind], GOOD_FILL),
+					 GOOD_FILL));
 }
 
-static u8 proportional_level(const struct ks_quota *q, const struct ks_tuning *t,
-			     const struct ks_usage *u)
+/* Where the records of a kind would take so much, or the rings as much as they can. */
+static u8 level_for(const struct ks_quota *q, const struct ks_usage *u, enum ks_kind kind,
+		    u32 wanted_ppm)
 {
-	u64 period = ks_periods[KS_LOADS][q->level];
-	u64 wanted = div_u64(period * records_ppm(q), room_ppm(q, t));
+	u64 period = div_u64((u64)kind_ppm(q, kind) * ks_periods[kind][q->level[kind]],
+			     max(wanted_ppm, 1));
+
+	return max(ks_level_of(kind, min(period, U32_MAX)), level_of_rings(q, u, kind));
+}
+
+/* Is there a period with which they do, not too far away to go there at once? */
+static bool can_take(const struct ks_quota *q, const struct ks_usage *u, enum ks_kind kind,
+		     u32 wanted_ppm)
+{
+	u8 reach = max(q->level[kind] - MAX_MOVE, 0);
+
+	return use_at(q, kind, max(level_of_rings(q, u, kind), reach)) >= wanted_ppm &&
+	       use_at(q, kind, TOP) <= wanted_ppm;
+}
+
+/* Where the quota is met, and by each kind its share of it. */
+static void proportional_levels(const struct ks_quota *q, const struct ks_tuning *t,
+				const struct ks_usage *u, u8 level[KS_NR_KINDS])
+{
+	enum ks_kind more = share_permille(t, KS_LOADS) >= 500 ? KS_LOADS : KS_STORES;
+	enum ks_kind less = other(more);
+	u32 room = room_ppm(q, t), wanted_more, wanted_less;
 
 	/* If it is the base that is too much, more samples are no remedy. */
 	if (q->use_ppm > t->quota_permille * KS_PERMILLE)
-		wanted = max(wanted, period);
-	wanted = max(wanted, min(period_of_rings(q, u), period));
+		room = min(room, records_ppm(q));
+	wanted_less = room * share_permille(t, less) / 1000;
+	wanted_more = room - wanted_less;
 
-	return ks_level_of(KS_LOADS, clamp(wanted, period / MAX_FACTOR, period * MAX_FACTOR));
+	memcpy(level, q->level, sizeof(q->level));
+	level[more] = level_for(q, u, more, wanted_more);
+	if (!has_both(t))
+		return;
+
+	/* A level is off by up to 7 %. If both are so in the same way, the mix is not. */
+	level[less] = level_for(q, u, less, div_u64((u64)use_at(q, more, level[more]) *
+						    share_permille(t, less),
+						    share_permille(t, more)));
+	if (!can_take(q, u, more, wanted_more))
+		level[less] = level_for(q, u, less, room -
+					min(use_at(q, more, level[more]), room));
+	if (!can_take(q, u, less, wanted_less))
+		level[more] = level_for(q, u, more, room -
+					min(use_at(q, less, level[less]), room));
 }
 
-/* One level in the direction in which the use is wrong. */
-static u8 next_level(const struct ks_quota *q, const struct ks_tuning *t,
-		     const struct ks_usage *u)
+/* Return: the kind that has too few of the records; KS_NR_KINDS: neither. */
+static enum ks_kind rarer(const struct ks_tuning *t, u32 loads_ppm)
 {
-	if (q->use_ppm > t->quota_permille * KS_PERMILLE)
-		return min(q->level + 1, TOP);
-	if (!q->level || period_of_rings(q, u) > ks_periods[KS_LOADS][q->level - 1])
-		return q->level;
-	return q->level - 1;
+	u32 share = share_permille(t, KS_LOADS) * KS_PERMILLE;
+
+	if (loads_ppm < share - min(mix_band_ppm(t), share / 2))
+		return KS_LOADS;
+	share = KS_WHOLE - share;
+	if (KS_WHOLE - loads_ppm < share - min(mix_band_ppm(t), share / 2))
+		return KS_STORES;
+	return KS_NR_KINDS;
+}
+
+static bool can_go_down(const struct ks_quota *q, const struct ks_usage *u, enum ks_kind kind)
+{
+	return q->level[kind] && level_of_rings(q, u, kind) < q->level[kind];
+}
+
+static bool can_step(const struct ks_quota *q, const struct ks_usage *u, enum ks_kind kind,
+		     bool down)
+{
+	return down ? can_go_down(q, u, kind) : q->level[kind] < TOP;
+}
+
+/* One level in the direction in which the use, or else the mix, is wrong. */
+static void next_levels(const struct ks_quota *q, const struct ks_tuning *t,
+			const struct ks_usage *u, bool use_near, u8 level[KS_NR_KINDS])
+{
+	enum ks_kind rare = rarer(t, q->loads_ppm), kind;
+	bool down = q->use_ppm <= t->quota_permille * KS_PERMILLE, worse;
+
+	for (kind = 0; kind < KS_NR_KINDS; kind++) {
+		level[kind] = q->level[kind];
+		if (use_near)
+			down = kind == rare;
+		/* To move the other one is enough, if that is possible. */
+		worse = rare != KS_NR_KINDS && (kind == rare) != down;
+		if (worse && can_step(q, u, other(kind), down))
+			continue;
+		if (share_permille(t, kind) && can_step(q, u, kind, down))
+			level[kind] += down ? -1 : 1;
+	}
 }
 
 static u32 error_ppm(u32 use_ppm, const struct ks_tuning *t)
@@ -292,38 +462,82 @@ static u32 error_ppm(u32 use_ppm, const struct ks_tuning *t)
 }
 
 /*
- * One step of a search, which ends whatever the use has to do with the level: back again
- * it goes half as far at most, of two levels side by side it takes the better one, and
+ * One step of a search, which ends whatever the use has to do with the levels: back again
+ * a kind goes half as far at most, of levels side by side the better ones are taken, and
  * after some steps each is at most half as long as the one before.
  */
-static bool search_level(struct ks_quota *q, const struct ks_tuning *t, u8 nearest)
+static bool search_levels(struct ks_quota *q, const struct ks_tuning *t,
+			  const struct ks_usage *u)
 {
-	int by = nearest - q->level, half;
-	bool turns, back;
+	bool turns[KS_NR_KINDS], turned = false, moves = false, back;
+	u8 level[KS_NR_KINDS];
+	int kind, by[KS_NR_KINDS], half;
 
 	if (q->steady) {
-		q->moved = 0;
+		memset(q->moved, 0, sizeof(q->moved));
 		q->steps = 0;
 	}
-	half = abs(q->moved) / 2;
-	turns = by * q->moved < 0;
-	back = turns && !half && error_ppm(q->before_ppm, t) < error_ppm(q->use_ppm, t);
-	if (turns || q->steps > MAX_STEPS)
-		by = back ? -q->moved : clamp(by, -half, half);
+	proportional_levels(q, t, u, level);
+	for (kind = 0; kind < KS_NR_KINDS; kind++) {
+		by[kind] = clamp(level[kind] - q->level[kind], -MAX_MOVE, MAX_MOVE);
+		turns[kind] = by[kind] * q->moved[kind] < 0;
+		half = abs(q->moved[kind]) / 2;
+		if (turns[kind] || q->steps > MAX_STEPS)
+			by[kind] = clamp(by[kind], -half, half);
+		turned |= turns[kind];
+		moves |= by[kind] != 0;
+	}
+	back = !moves && turned && error_ppm(q->before_ppm, t) < error_ppm(q->use_ppm, t);
 
-	q->steady = !by || back;
+	q->steady = !moves;
 	q->found_ppm = back ? q->before_ppm : q->use_ppm;
+	q->found_loads_ppm = q->loads_ppm;
 	q->found_windows = 0;
 	q->before_ppm = q->use_ppm;
-	q->moved = by;
+	for (kind = 0; kind < KS_NR_KINDS; kind++) {
+		if (back && turns[kind])
+			by[kind] = -q->moved[kind];
+		q->moved[kind] = by[kind];
+		level[kind] = q->level[kind] + by[kind];
+	}
 	q->steps++;
-	return set_level(q, q->level + by);
+	return set_levels(q, level);
 }
 
 static bool is_near(u32 use_ppm, const struct ks_tuning *t)
 {
 	return use_ppm >= lower_bound_ppm(t) &&
 	       use_ppm <= t->quota_permille * KS_PERMILLE + band_ppm(t);
+}
+
+/* Or as near as it gets. */
+static bool mix_is_near(const struct ks_quota *q, const struct ks_tuning *t,
+			const struct ks_usage *u, u32 loads_ppm)
+{
+	enum ks_kind rare = rarer(t, loads_ppm);
+
+	return rare == KS_NR_KINDS || !tells_the_mix(t, u) || !can_go_down(q, u, rare) ||
+	       q->level[other(rare)] == TOP;
+}
+
+/* Near enough to look no further, as each window is a bit different. */
+static bool is_nearest(const struct ks_quota *q, const struct ks_tuning *t)
+{
+	u32 mix_error = abs_diff(q->loads_ppm, share_permille(t, KS_LOADS) * KS_PERMILLE);
+
+	return error_ppm(q->use_ppm, t) <= band_ppm(t) / 2 && mix_error <= mix_band_ppm(t) / 2;
+}
+
+/* What is off was so when there were no better levels, and is as it was then. */
+static bool is_as_found(const struct ks_quota *q, const struct ks_tuning *t,
+			const struct ks_usage *u)
+{
+	if (!is_near(q->use_ppm, t) &&
+	    (is_near(q->found_ppm, t) || abs_diff(q->use_ppm, q->found_ppm) > band_ppm(t)))
+		return false;
+	return mix_is_near(q, t, u, q->loads_ppm) ||
+	       (!mix_is_near(q, t, u, q->found_loads_ppm) &&
+		abs_diff(q->loads_ppm, q->found_loads_ppm) <= mix_band_ppm(t));
 }
 
 /**
@@ -336,6 +550,9 @@ static bool is_near(u32 use_ppm, const struct ks_tuning *t)
  */
 bool ks_quota_window(struct ks_quota *q, const struct ks_tuning *t, const struct ks_usage *u)
 {
+	u8 level[KS_NR_KINDS];
+	bool use_near, near;
+
 	measure(q, t, u);
 	set_sleep(q, t, u);
 	if (q->raises) {
@@ -347,17 +564,22 @@ bool ks_quota_window(struct ks_quota *q, const struct ks_tuning *t, const struct
 	if (!t->quota_permille)
 		return false;
 
-	if (t->policy == KS_STEP)
-		return !is_near(q->use_ppm, t) && set_level(q, next_level(q, t, u));
+	use_near = is_near(q->use_ppm, t);
+	near = use_near && mix_is_near(q, t, u, q->loads_ppm);
+	if (t->policy == KS_STEP) {
+		if (near)
+			return false;
+		next_levels(q, t, u, use_near, level);
+		return set_levels(q, level);
+	}
 
-	if (q->steady && is_near(q->use_ppm, t))
+	if (near && (q->steady || q->steps > 1 || is_nearest(q, t))) {
+		q->steady = true;
 		return false;
-	/* There was no better one, and the use is still what it was then. */
-	if (q->steady && !is_near(q->found_ppm, t) &&
-	    abs_diff(q->use_ppm, q->found_ppm) <= band_ppm(t) &&
-	    q->found_windows++ < MAX_WINDOWS)
+	}
+	if (q->steady && is_as_found(q, t, u) && q->found_windows++ < MAX_WINDOWS)
 		return false;
-	return search_level(q, t, proportional_level(q, t, u));
+	return search_levels(q, t, u);
 }
 
 /**
@@ -366,29 +588,49 @@ bool ks_quota_window(struct ks_quota *q, const struct ks_tuning *t, const struct
  * @t:	     what the administrator wants
  * @part_ns: how much of the window has gone by
  * @window_ns: its length
- * @fill_permille: as in struct ks_usage
+ * @fill_permille: as in struct ks_usage; 0 of a kind that has no such ring
  *
- * If that is less than half of the ring, a longer period would not help.
+ * If that is less than half of the ring, a longer period would not help. The kind whose
+ * ring it is gets one, and the other kind keeps its own.
  *
  * Return: has ks_quota::level changed?
  */
 bool ks_quota_ring_full(struct ks_quota *q, const struct ks_tuning *t, u64 part_ns,
-			u64 window_ns, u32 fill_permille)
+			u64 window_ns, const u32 fill_permille[KS_NR_KINDS])
 {
-	u64 period = ks_periods[KS_LOADS][q->level];
-	u64 wanted = div_u64(period * fill_permille, GOOD_FILL);
-	u8 level = ks_level_of(KS_LOADS, min(wanted, period * MAX_FACTOR));
+	u8 level[KS_NR_KINDS];
+	bool raised = false;
+	u64 wanted;
+	int kind;
 
-	if (!t->quota_permille || level <= q->level ||
-	    q->raises * window_ns > part_ns * RAISES)
+	for (kind = 0; kind < KS_NR_KINDS; kind++) {
+		level[kind] = q->level[kind];
+		wanted = div_u64((u64)ks_periods[kind][level[kind]] * fill_permille[kind],
+				 GOOD_FILL);
+		level[kind] = clamp(ks_level_of(kind, min(wanted, U32_MAX)), level[kind],
+				    min(level[kind] + MAX_MOVE, TOP));
+		raised |= level[kind] != q->level[kind];
+	}
+	if (!t->quota_permille || !raised || q->raises * window_ns > part_ns * RAISES)
 		return false;
 
 	/* From there, a search begins. */
 	q->raises++;
 	q->steady = false;
-	q->moved = 0;
+	memset(q->moved, 0, sizeof(q->moved));
 	q->steps = 0;
-	return set_level(q, level);
+	return set_levels(q, level);
+}
+
+/* Is there a longer period to go to? */
+static bool can_go_up(const struct ks_quota *q, const struct ks_tuning *t)
+{
+	int kind;
+
+	for (kind = 0; kind < KS_NR_KINDS; kind++)
+		if (share_permille(t, kind) && q->level[kind] < TOP)
+			return true;
+	return false;
 }
 
 /**
@@ -405,7 +647,7 @@ u64 ks_quota_budget_ns(const struct ks_quota *q, const struct ks_tuning *t)
 {
 	u32 share = room_ppm(q, t);
 
-	if (q->level < TOP)
+	if (can_go_up(q, t))
 		share *= 4;
 	if (!t->quota_permille)
 		share = KS_WHOLE / 2;

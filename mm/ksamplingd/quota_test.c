@@ -8,6 +8,7 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/prandom.h>
+#include <linux/string.h>
 #include <linux/time64.h>
 
 #include "quota.h"
@@ -35,6 +36,22 @@ struct plant {
 	int changes;		/* of the level */
 };
 
+static void start_at(struct ks_quota *q, const struct ks_tuning *t, u8 level)
+{
+	const u8 levels[KS_NR_KINDS] = { level, level };
+
+	ks_quota_start(q, t, levels);
+}
+
+/* Of loads. */
+static bool ring_full(struct ks_quota *q, const struct ks_tuning *t, u64 part_ns,
+		      u32 fill_permille)
+{
+	const u32 fill[KS_NR_KINDS] = { [KS_LOADS] = fill_permille };
+
+	return ks_quota_ring_full(q, t, part_ns, WINDOW_NS, fill);
+}
+
 static struct plant new_plant(u32 quota_permille, u32 policy)
 {
 	struct plant p = {
@@ -42,11 +59,16 @@ static struct plant new_plant(u32 quota_permille, u32 policy)
 		.record_ns = 1200,
 		.ring = 2048,
 		.noise_percent = 10,
-		.tuning = { quota_permille, policy, .sleep_us = 2000 },
+		.tuning = {
+			.quota_permille = quota_permille,
+			.policy = policy,
+			.sleep_us = 2000,
+			.load_share_permille = 1000,
+		},
 	};
 
 	prandom_seed_state(&p.rnd, quota_permille + 1);
-	ks_quota_start(&p.quota, &p.tuning, 17);
+	start_at(&p.quota, &p.tuning, 17);
 	return p;
 }
 
@@ -70,7 +92,7 @@ static u64 noisy(struct plant *p, u64 value)
 
 static u32 period_of(const struct plant *p)
 {
-	u32 period = ks_periods[KS_LOADS][p->quota.level];
+	u32 period = ks_periods[KS_LOADS][p->quota.level[KS_LOADS]];
 
 	return p->coarse ? rounddown(period, 199) : period;
 }
@@ -103,6 +125,7 @@ static u32 run_part(struct plant *p, struct ks_usage *u)
 		record_ns = div_u64(record_ns * taken, 400);
 	u->wall_ns += WINDOW_NS / PARTS;
 	u->rounds += rounds;
+	u->records[KS_LOADS] += taken;
 	u->drain_ns += taken * record_ns;
 	u->run_ns += taken * record_ns + rounds * p->base_ns;
 	return div_u64(most * 1000, p->ring);
@@ -116,10 +139,9 @@ static void run_window(struct plant *p)
 
 	for (part = 0; part < PARTS; part++) {
 		fill = run_part(p, &u);
-		u.fill_permille = max(u.fill_permille, fill);
+		u.fill_permille[KS_LOADS] = max(u.fill_permille[KS_LOADS], fill);
 		if (fill > KS_FULL)
-			p->changes += ks_quota_ring_full(&p->quota, &p->tuning, u.wall_ns,
-							 WINDOW_NS, fill);
+			p->changes += ring_full(&p->quota, &p->tuning, u.wall_ns, fill);
 	}
 	p->use_ppm = div64_u64(u.run_ns * KS_WHOLE, u.wall_ns);
 	p->changes += ks_quota_window(&p->quota, &p->tuning, &u);
@@ -278,9 +300,9 @@ static void steps(struct kunit *test, u32 quota)
 
 	set_load(&p, 8, 100);
 	for (i = 0; i < 40 && !is_settled(&p); i++) {
-		level = p.quota.level;
+		level = p.quota.level[KS_LOADS];
 		run_window(&p);
-		KUNIT_EXPECT_LE(test, abs_diff(p.quota.level, level), 1);
+		KUNIT_EXPECT_LE(test, abs_diff(p.quota.level[KS_LOADS], level), 1);
 	}
 	KUNIT_EXPECT_TRUE_MSG(test, is_settled(&p), "quota %u", quota);
 }
@@ -306,10 +328,10 @@ static bool tell(struct ks_quota *q, const struct ks_tuning *t, u32 use_ppm)
 /* The average has four parts old and one part new, in each window and not the first. */
 static void R23_smoothing(struct kunit *test)
 {
-	struct ks_tuning t = { 300, KS_PROPORTIONAL, 2000 };
+	struct ks_tuning t = { 300, KS_PROPORTIONAL, 2000, 1000 };
 	struct ks_quota q;
 
-	ks_quota_start(&q, &t, 10);
+	start_at(&q, &t, 10);
 	tell(&q, &t, 300000);
 	KUNIT_EXPECT_EQ(test, q.use_ppm, 300000);
 	tell(&q, &t, 310000);
@@ -320,37 +342,37 @@ static void R23_smoothing(struct kunit *test)
 	/* This is not noise any more. */
 	tell(&q, &t, 140000);
 	KUNIT_EXPECT_EQ(test, q.now_ppm, 140000);
-	KUNIT_EXPECT_EQ(test, q.level, ks_level_of(KS_LOADS, ks_periods[KS_LOADS][10] * 7 / 15));
+	KUNIT_EXPECT_EQ(test, q.level[KS_LOADS], ks_level_of(KS_LOADS, ks_periods[KS_LOADS][10] * 7 / 15));
 }
 
 /* After a change the average is what the new period would have given. */
 static void R23_average_follows_the_period(struct kunit *test)
 {
-	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000 };
+	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000, 1000 };
 	struct ks_quota q;
 
-	ks_quota_start(&q, &t, 10);
+	start_at(&q, &t, 10);
 	KUNIT_EXPECT_TRUE(test, tell(&q, &t, 200000));
-	KUNIT_EXPECT_EQ(test, q.level, 15);
+	KUNIT_EXPECT_EQ(test, q.level[KS_LOADS], 15);
 	KUNIT_EXPECT_EQ(test, q.use_ppm, 200000ULL * 809 / 1619);
 }
 
 /* What is off is brought to the middle, not to where it is just good enough. */
 static void R23_nearest_level(struct kunit *test)
 {
-	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000 };
+	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000, 1000 };
 	struct ks_quota q;
 
-	ks_quota_start(&q, &t, 10);
+	start_at(&q, &t, 10);
 	KUNIT_EXPECT_FALSE(test, tell(&q, &t, 111000));
 	KUNIT_EXPECT_TRUE(test, tell(&q, &t, 200000));
 	KUNIT_EXPECT_TRUE(test, tell(&q, &t, 111000));
-	KUNIT_EXPECT_EQ(test, q.level, 16);
+	KUNIT_EXPECT_EQ(test, q.level[KS_LOADS], 16);
 	KUNIT_EXPECT_FALSE(test, tell(&q, &t, 100000));
 	KUNIT_EXPECT_FALSE(test, tell(&q, &t, 111000));
 
 	/* So is what a ring has raised; of the window of that, nothing is concluded. */
-	KUNIT_EXPECT_TRUE(test, ks_quota_ring_full(&q, &t, 0, WINDOW_NS, 1000));
+	KUNIT_EXPECT_TRUE(test, ring_full(&q, &t, 0, 1000));
 	KUNIT_EXPECT_FALSE(test, tell(&q, &t, 50000));
 	KUNIT_EXPECT_TRUE(test, tell(&q, &t, 89000));
 }
@@ -358,30 +380,30 @@ static void R23_nearest_level(struct kunit *test)
 /* However many bursts raise the period, it comes back each time. */
 static void R23_bursts(struct kunit *test)
 {
-	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000 };
+	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000, 1000 };
 	struct ks_quota q;
 	int i;
 
-	ks_quota_start(&q, &t, 10);
+	start_at(&q, &t, 10);
 	for (i = 0; i < 20; i++) {
-		KUNIT_EXPECT_TRUE(test, ks_quota_ring_full(&q, &t, 0, WINDOW_NS, 1000));
+		KUNIT_EXPECT_TRUE(test, ring_full(&q, &t, 0, 1000));
 		KUNIT_EXPECT_FALSE(test, tell(&q, &t, 50000));
 		KUNIT_EXPECT_TRUE(test, tell(&q, &t, 50000));
 		KUNIT_EXPECT_FALSE(test, tell(&q, &t, 100000));
-		KUNIT_EXPECT_EQ_MSG(test, q.level, 10, "burst %d", i);
+		KUNIT_EXPECT_EQ_MSG(test, q.level[KS_LOADS], 10, "burst %d", i);
 	}
 }
 
 /* What comes at once with any period is no reason for a longer one. */
 static void R23_full_whatever_the_period_is(struct kunit *test)
 {
-	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000 };
+	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000, 1000 };
 	struct ks_quota q;
 
-	ks_quota_start(&q, &t, 10);
-	KUNIT_EXPECT_FALSE(test, ks_quota_ring_full(&q, &t, 0, WINDOW_NS, 0));
-	KUNIT_EXPECT_FALSE(test, ks_quota_ring_full(&q, &t, 0, WINDOW_NS, 400));
-	KUNIT_EXPECT_EQ(test, q.level, 10);
+	start_at(&q, &t, 10);
+	KUNIT_EXPECT_FALSE(test, ring_full(&q, &t, 0, 0));
+	KUNIT_EXPECT_FALSE(test, ring_full(&q, &t, 0, 400));
+	KUNIT_EXPECT_EQ(test, q.level[KS_LOADS], 10);
 	/* Nor is the window lost for that. */
 	KUNIT_EXPECT_TRUE(test, tell(&q, &t, 50000));
 }
@@ -389,30 +411,30 @@ static void R23_full_whatever_the_period_is(struct kunit *test)
 /* Neither is what the other predicts: the one that was nearer is taken, for good. */
 static void R23_between_two_levels(struct kunit *test)
 {
-	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000 };
+	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000, 1000 };
 	struct ks_quota q;
 
-	ks_quota_start(&q, &t, 10);
+	start_at(&q, &t, 10);
 	KUNIT_EXPECT_TRUE(test, tell(&q, &t, 114000));
-	KUNIT_EXPECT_EQ(test, q.level, 11);
+	KUNIT_EXPECT_EQ(test, q.level[KS_LOADS], 11);
 	KUNIT_EXPECT_TRUE(test, tell(&q, &t, 80000));
-	KUNIT_EXPECT_EQ(test, q.level, 10);
+	KUNIT_EXPECT_EQ(test, q.level[KS_LOADS], 10);
 	KUNIT_EXPECT_FALSE(test, tell(&q, &t, 112000));
 
-	ks_quota_start(&q, &t, 10);
+	start_at(&q, &t, 10);
 	KUNIT_EXPECT_TRUE(test, tell(&q, &t, 114000));
 	KUNIT_EXPECT_FALSE(test, tell(&q, &t, 87000));
-	KUNIT_EXPECT_EQ(test, q.level, 11);
+	KUNIT_EXPECT_EQ(test, q.level[KS_LOADS], 11);
 }
 
 /* With a small quota, to lose half of the load is less than the band. */
 static void R23_small_quota(struct kunit *test)
 {
-	struct ks_tuning t = { 10, KS_PROPORTIONAL, 2000 };
+	struct ks_tuning t = { 10, KS_PROPORTIONAL, 2000, 1000 };
 	struct ks_quota q;
 	int i;
 
-	ks_quota_start(&q, &t, 30);
+	start_at(&q, &t, 30);
 	for (i = 0; i < 3; i++)
 		tell(&q, &t, i ? 9900 : 16000);
 	KUNIT_EXPECT_FALSE(test, tell(&q, &t, 9900));
@@ -422,18 +444,18 @@ static void R23_small_quota(struct kunit *test)
 /* One window where the use is far too much below a level, far too little from there on. */
 static bool tell_cliff(struct ks_quota *q, const struct ks_tuning *t, int cliff)
 {
-	return tell(q, t, q->level < cliff ? 280000 : 30000);
+	return tell(q, t, q->level[KS_LOADS] < cliff ? 280000 : 30000);
 }
 
 /* Nowhere near the quota, with any period. */
 static void R23_cliff(struct kunit *test)
 {
-	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000 };
+	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000, 1000 };
 	struct ks_quota q;
 	int cliff, i, changes;
 
 	for (cliff = 1; cliff < KS_NR_LEVELS; cliff++) {
-		ks_quota_start(&q, &t, 17);
+		start_at(&q, &t, 17);
 		changes = 0;
 		for (i = 0; i < 120; i++) {
 			if (i == 60)
@@ -447,11 +469,11 @@ static void R23_cliff(struct kunit *test)
 /* That a search has ended somewhere does not keep policy step from moving on. */
 static void R23_policy_step_after_a_search(struct kunit *test)
 {
-	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000 };
+	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000, 1000 };
 	struct ks_quota q;
 	int i;
 
-	ks_quota_start(&q, &t, 17);
+	start_at(&q, &t, 17);
 	for (i = 0; i < 20; i++)
 		tell_cliff(&q, &t, 20);
 	KUNIT_EXPECT_FALSE(test, tell_cliff(&q, &t, 20));
@@ -462,13 +484,13 @@ static void R23_policy_step_after_a_search(struct kunit *test)
 /* One round cannot break the quota, but can show by how much it is too small. */
 static void R22_budget(struct kunit *test)
 {
-	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000 };
+	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000, 1000 };
 	struct ks_quota q;
 
-	ks_quota_start(&q, &t, 10);
+	start_at(&q, &t, 10);
 	KUNIT_EXPECT_LE(test, ks_quota_budget_ns(&q, &t), 4 * 2000 * 1000 / 10 * 2);
 	KUNIT_EXPECT_GE(test, ks_quota_budget_ns(&q, &t), 4 * 2000 * 1000 / 10);
-	ks_quota_start(&q, &t, KS_NR_LEVELS - 1);
+	start_at(&q, &t, KS_NR_LEVELS - 1);
 	KUNIT_EXPECT_LE(test, ks_quota_budget_ns(&q, &t), 2000 * 1000 / 10 * 5 / 4);
 }
 
@@ -483,18 +505,18 @@ static void R23_dead_band(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(bands); i++) {
 		for (policy = 0; policy < KS_NR_POLICIES; policy++) {
-			struct ks_tuning t = { bands[i].quota, policy, 2000 };
+			struct ks_tuning t = { bands[i].quota, policy, 2000, 1000 };
 
-			ks_quota_start(&q, &t, 10);
+			start_at(&q, &t, 10);
 			KUNIT_EXPECT_FALSE(test, tell(&q, &t, bands[i].low));
-			ks_quota_start(&q, &t, 10);
+			start_at(&q, &t, 10);
 			KUNIT_EXPECT_FALSE(test, tell(&q, &t, bands[i].high));
-			ks_quota_start(&q, &t, 10);
+			start_at(&q, &t, 10);
 			KUNIT_EXPECT_TRUE(test, tell(&q, &t, bands[i].low * 8 / 10));
-			KUNIT_EXPECT_LT(test, q.level, 10);
-			ks_quota_start(&q, &t, 10);
+			KUNIT_EXPECT_LT(test, q.level[KS_LOADS], 10);
+			start_at(&q, &t, 10);
 			KUNIT_EXPECT_TRUE(test, tell(&q, &t, bands[i].high * 12 / 10));
-			KUNIT_EXPECT_GT(test, q.level, 10);
+			KUNIT_EXPECT_GT(test, q.level[KS_LOADS], 10);
 		}
 	}
 }
@@ -506,40 +528,38 @@ static void R23_ends_of_the_tables(struct kunit *test)
 	int policy, i;
 
 	for (policy = 0; policy < KS_NR_POLICIES; policy++) {
-		struct ks_tuning t = { 30, policy, 2000 };
+		struct ks_tuning t = { 30, policy, 2000, 1000 };
 
-		ks_quota_start(&q, &t, KS_NR_LEVELS - 2);
+		start_at(&q, &t, KS_NR_LEVELS - 2);
 		KUNIT_EXPECT_TRUE(test, tell(&q, &t, 900000));
 		for (i = 0; i < 100; i++)
 			KUNIT_EXPECT_FALSE(test, tell(&q, &t, 900000));
-		KUNIT_EXPECT_EQ(test, q.level, KS_NR_LEVELS - 1);
-		KUNIT_EXPECT_FALSE(test, ks_quota_ring_full(&q, &t, WINDOW_NS, WINDOW_NS,
-							    900));
+		KUNIT_EXPECT_EQ(test, q.level[KS_LOADS], KS_NR_LEVELS - 1);
+		KUNIT_EXPECT_FALSE(test, ring_full(&q, &t, WINDOW_NS, 900));
 
-		ks_quota_start(&q, &t, 1);
+		start_at(&q, &t, 1);
 		KUNIT_EXPECT_TRUE(test, tell(&q, &t, 0));
 		for (i = 0; i < 100; i++)
 			KUNIT_EXPECT_FALSE(test, tell(&q, &t, 0));
-		KUNIT_EXPECT_EQ(test, q.level, 0);
+		KUNIT_EXPECT_EQ(test, q.level[KS_LOADS], 0);
 	}
 }
 
 static void R23_quota_0_is_a_fixed_period(struct kunit *test)
 {
-	struct ks_tuning t = { 0, KS_PROPORTIONAL, 2000 };
+	struct ks_tuning t = { 0, KS_PROPORTIONAL, 2000, 1000 };
 	struct ks_quota q;
 	int i;
 
-	ks_quota_start(&q, &t, 10);
+	start_at(&q, &t, 10);
 	for (i = 0; i < 10; i++) {
 		KUNIT_EXPECT_FALSE(test, tell(&q, &t, i * 100000));
-		KUNIT_EXPECT_FALSE(test, ks_quota_ring_full(&q, &t, WINDOW_NS, WINDOW_NS,
-							    900));
+		KUNIT_EXPECT_FALSE(test, ring_full(&q, &t, WINDOW_NS, 900));
 		KUNIT_EXPECT_GE(test, q.sleep_us, 2000);
 		/* It sleeps at least as long as it works. */
 		KUNIT_EXPECT_LE(test, ks_quota_budget_ns(&q, &t), q.sleep_us * NSEC_PER_USEC);
 	}
-	KUNIT_EXPECT_EQ(test, q.level, 10);
+	KUNIT_EXPECT_EQ(test, q.level[KS_LOADS], 10);
 }
 
 /* Many CPUs, small quota: rounds become rarer, and the quota holds. */
@@ -567,7 +587,7 @@ static void R23_base_above_the_quota(struct kunit *test)
 /* Half of the time that the rounds took belonged to others. */
 static void R23_base_of_rounds_that_are_interrupted(struct kunit *test)
 {
-	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000 };
+	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000, 1000 };
 	struct ks_usage u = {
 		.wall_ns = WINDOW_NS,
 		.run_ns = WINDOW_NS / 10,
@@ -577,7 +597,7 @@ static void R23_base_of_rounds_that_are_interrupted(struct kunit *test)
 	};
 	struct ks_quota q;
 
-	ks_quota_start(&q, &t, 10);
+	start_at(&q, &t, 10);
 	ks_quota_window(&q, &t, &u);
 	KUNIT_EXPECT_EQ(test, q.base_ppm, KS_WHOLE / 20);
 }
@@ -619,30 +639,30 @@ static void R22_overload_is_lost_not_used(struct kunit *test)
 		KUNIT_EXPECT_GE(test, p.use_ppm, 25000);
 	}
 	KUNIT_EXPECT_GT(test, p.lost, 0);
-	KUNIT_EXPECT_EQ(test, p.quota.level, KS_NR_LEVELS - 1);
+	KUNIT_EXPECT_EQ(test, p.quota.level[KS_LOADS], KS_NR_LEVELS - 1);
 }
 
 /* A ring that is full raises the period at once, by as much as it is too full. */
 static void R22_full_rings_raise_the_period(struct kunit *test)
 {
-	struct ks_tuning t = { 30, KS_PROPORTIONAL, 2000 };
+	struct ks_tuning t = { 30, KS_PROPORTIONAL, 2000, 1000 };
 	struct ks_quota q;
 	int ms, raised = 0;
 
-	ks_quota_start(&q, &t, 0);
-	KUNIT_EXPECT_TRUE(test, ks_quota_ring_full(&q, &t, 0, WINDOW_NS, 1000));
-	KUNIT_EXPECT_EQ(test, q.level, 5);
+	start_at(&q, &t, 0);
+	KUNIT_EXPECT_TRUE(test, ring_full(&q, &t, 0, 1000));
+	KUNIT_EXPECT_EQ(test, q.level[KS_LOADS], 5);
 	/* but not ten times at once */
-	KUNIT_EXPECT_FALSE(test, ks_quota_ring_full(&q, &t, 0, WINDOW_NS, 1000));
+	KUNIT_EXPECT_FALSE(test, ring_full(&q, &t, 0, 1000));
 	for (ms = 1; ms < 1000; ms++)
-		raised += ks_quota_ring_full(&q, &t, ms * NSEC_PER_MSEC, WINDOW_NS, 801);
+		raised += ring_full(&q, &t, ms * NSEC_PER_MSEC, 801);
 	KUNIT_EXPECT_EQ(test, raised, 9);
-	KUNIT_EXPECT_EQ(test, q.level, 32);
+	KUNIT_EXPECT_EQ(test, q.level[KS_LOADS], 32);
 
 	/* A ring that overflows says nothing of how much more there was. */
-	ks_quota_start(&q, &t, 0);
-	KUNIT_EXPECT_TRUE(test, ks_quota_ring_full(&q, &t, 0, WINDOW_NS, U32_MAX));
-	KUNIT_EXPECT_EQ(test, q.level, ks_level_of(KS_LOADS, 16 * 199));
+	start_at(&q, &t, 0);
+	KUNIT_EXPECT_TRUE(test, ring_full(&q, &t, 0, U32_MAX));
+	KUNIT_EXPECT_EQ(test, q.level[KS_LOADS], ks_level_of(KS_LOADS, 16 * 199));
 }
 
 /* The quota would allow more than what the rings can hold. That is no way to lose. */
@@ -697,31 +717,42 @@ static void R23_any_history(struct kunit *test)
 	struct ks_tuning t;
 	struct ks_usage u;
 	struct ks_quota q;
-	int i;
+	int i, kind;
 
 	prandom_seed_state(&rnd, 23);
-	t = (struct ks_tuning) { 30, KS_PROPORTIONAL, 2000 };
-	ks_quota_start(&q, &t, 17);
+	t = (struct ks_tuning) { 30, KS_PROPORTIONAL, 2000, 1000 };
+	start_at(&q, &t, 17);
 
 	for (i = 0; i < 100000; i++) {
 		u32 r = prandom_u32_state(&rnd);
 
-		if (r % 50 == 0)
+		if (r % 50 == 0) {
 			t = (struct ks_tuning) { prandom_u32_state(&rnd) % 901, r / 50 % 2,
-						 100 + prandom_u32_state(&rnd) % 1000000 };
+						 100 + prandom_u32_state(&rnd) % 1000000,
+						 prandom_u32_state(&rnd) % 1001,
+						 prandom_u32_state(&rnd) % 100001, r / 100 % 2 };
+			if (r % 3)
+				ks_quota_tune(&q, &t);
+		}
 		u.wall_ns = 1 + prandom_u32_state(&rnd) * (r % 3 ? 1ULL : 1000ULL);
 		u.run_ns = prandom_u32_state(&rnd) * (r % 5 ? 1ULL : 1000ULL);
 		u.drain_ns = prandom_u32_state(&rnd);
 		u.rounds = prandom_u32_state(&rnd) % 1000;
-		u.fill_permille = prandom_u32_state(&rnd) >> r % 32;
+		for (kind = 0; kind < KS_NR_KINDS; kind++) {
+			u.records[kind] = prandom_u32_state(&rnd) >> r % 31;
+			u.fill_permille[kind] = prandom_u32_state(&rnd) >> r % 32;
+		}
 		if (r % 7)
 			ks_quota_window(&q, &t, &u);
 		else
 			ks_quota_ring_full(&q, &t, u.wall_ns, WINDOW_NS, u.fill_permille);
 
-		KUNIT_ASSERT_LT(test, q.level, KS_NR_LEVELS);
-		KUNIT_ASSERT_LE(test, q.use_ppm, KS_WHOLE);
-		KUNIT_ASSERT_LE(test, q.base_ppm, KS_WHOLE);
+		for (kind = 0; kind < KS_NR_KINDS; kind++)
+			KUNIT_ASSERT_LT(test, q.level[kind], KS_NR_LEVELS);
+		KUNIT_ASSERT_LE(test, q.use_ppm, KS_MOST_PPM);
+		KUNIT_ASSERT_LE(test, q.base_ppm, KS_MOST_PPM);
+		KUNIT_ASSERT_LE(test, q.loads_ppm, KS_WHOLE);
+		KUNIT_ASSERT_LE(test, q.loads_now_ppm, KS_WHOLE);
 		KUNIT_ASSERT_LE(test, q.sleep_us, max(KS_MAX_SLEEP_US, 1000100U));
 		KUNIT_ASSERT_LE(test, ks_quota_budget_ns(&q, &t),
 				9ULL * q.sleep_us * NSEC_PER_USEC);
@@ -733,80 +764,161 @@ static void R23_any_history(struct kunit *test)
 #define MAX_CPUS	192
 #define HW_BATCH	1000	/* records that the hardware keeps back */
 
-/* Records that are delivered as PEBS does it. */
+/* Records of loads and stores that are delivered as PEBS does it. */
 struct delivery {
 	int cpus;
 	bool reads;		/* events are read, as ks_reads_due() says */
 	bool switches;		/* programs sleep often, and perf empties buffers then */
-	u64 accesses[MAX_CPUS];	/* per second */
-	u32 rest[MAX_CPUS];	/* of them, since the last record */
-	u32 kept[MAX_CPUS];	/* records that are kept back */
-	u32 delivered;
+	u64 accesses[KS_NR_KINDS];		/* per second, of a CPU that is not idle */
+	u32 rest[KS_NR_KINDS][MAX_CPUS];	/* of them, since the last record */
+	u32 kept[KS_NR_KINDS][MAX_CPUS];	/* records that are kept back */
+	u32 delivered[KS_NR_KINDS];
+	u32 fill[KS_NR_KINDS];	/* permille, all rings together */
 	u32 done;		/* reads in this window */
+	u32 window_percent;	/* how much the rate of a kind varies between windows */
+	u64 records[KS_NR_KINDS];	/* since somebody has set it to 0 */
+	u64 lost;
+	u32 loads_ppm;		/* of the records of the last window */
 	struct plant plant;
 };
 
 /* What rings have no place for is lost. */
-static void deliver(struct delivery *d, int cpu)
+static void deliver(struct delivery *d, int cpu, struct ks_usage *u)
 {
-	d->delivered = min(d->delivered + d->kept[cpu], d->cpus * d->plant.ring);
-	d->kept[cpu] = 0;
+	u32 room = d->cpus * d->plant.ring;
+	int kind;
+
+	for (kind = 0; kind < KS_NR_KINDS; kind++) {
+		d->delivered[kind] += d->kept[kind][cpu];
+		d->kept[kind][cpu] = 0;
+		d->fill[kind] = max(d->fill[kind], d->delivered[kind] * 1000ULL / room);
+		if (d->delivered[kind] <= room)
+			continue;
+		u->records[kind] += d->delivered[kind] - room;
+		d->lost += d->delivered[kind] - room;
+		d->delivered[kind] = room;
+	}
 }
 
-static void make_records(struct delivery *d, int cpu)
+/* To change the period stops the event, which empties its buffer. */
+static void change_periods(struct delivery *d, struct ks_usage *u)
 {
-	u64 accesses = d->rest[cpu] + noisy(&d->plant, div_u64(d->accesses[cpu], PARTS));
+	int cpu;
 
-	d->kept[cpu] += div_u64_rem(accesses, period_of(&d->plant), &d->rest[cpu]);
-	if (d->switches || d->kept[cpu] >= HW_BATCH)
-		deliver(d, cpu);
+	d->plant.changes++;
+	for (cpu = 0; cpu < d->cpus; cpu++)
+		deliver(d, cpu, u);
+}
+
+/* As a round does. */
+static void look_at_rings(struct delivery *d, int part, struct ks_usage *u)
+{
+	/* What comes at once with any period is no matter of the period. */
+	u32 batch = HW_BATCH * 1000 / (d->plant.ring * d->cpus);
+	u32 full[KS_NR_KINDS] = {};
+	int kind;
+
+	for (kind = 0; kind < KS_NR_KINDS; kind++) {
+		d->fill[kind] -= min(d->fill[kind], batch);
+		u->fill_permille[kind] = max(u->fill_permille[kind], d->fill[kind]);
+		if (d->fill[kind] > KS_FULL)
+			full[kind] = d->fill[kind];
+		d->fill[kind] = 0;
+	}
+	if (ks_quota_ring_full(&d->plant.quota, &d->plant.tuning, part, PARTS, full))
+		change_periods(d, u);
+}
+
+static void make_records(struct delivery *d, int cpu, const u64 rate[], struct ks_usage *u)
+{
+	bool full = false;
+	u64 accesses;
+	int kind;
+
+	for (kind = 0; kind < KS_NR_KINDS; kind++) {
+		accesses = d->rest[kind][cpu] + noisy(&d->plant, div_u64(rate[kind], PARTS));
+		d->kept[kind][cpu] += div_u64_rem(accesses,
+						  ks_periods[kind][d->plant.quota.level[kind]],
+						  &d->rest[kind][cpu]);
+		full |= d->kept[kind][cpu] >= HW_BATCH;
+	}
+	/* All events of a CPU share its buffer. */
+	if (d->switches || full)
+		deliver(d, cpu, u);
+}
+
+static void take_records(struct delivery *d, int part, struct ks_usage *u)
+{
+	u32 time = div_u64(WINDOW_NS / PARTS / 2, d->plant.record_ns), taken;
+	int i, kind;
+
+	/* Each of them is the first one in turn. */
+	for (i = 0; i < KS_NR_KINDS; i++) {
+		kind = (part + i) % KS_NR_KINDS;
+		taken = min(d->delivered[kind], time);
+		time -= taken;
+		d->delivered[kind] -= taken;
+		u->records[kind] += taken;
+		u->drain_ns += taken * d->plant.record_ns;
+	}
 }
 
 static void run_delivery(struct delivery *d)
 {
 	struct plant *p = &d->plant;
 	struct ks_usage u = { .rounds = 500 };
-	u64 base_ns = 4000000, taken;
-	int part, cpu;
+	u64 base_ns = 4000000, rate[KS_NR_KINDS];
+	int part, cpu, kind;
 	u32 due;
 
+	for (kind = 0; kind < KS_NR_KINDS; kind++)
+		rate[kind] = div_u64(d->accesses[kind] *
+				     (100 - d->window_percent +
+				      prandom_u32_state(&p->rnd) % (2 * d->window_percent + 1)),
+				     100);
 	d->done = 0;
 	for (part = 1; part <= PARTS; part++) {
-		for (cpu = 0; cpu < d->cpus; cpu++)
-			make_records(d, cpu);
+		/* Every second one is idle. */
+		for (cpu = 0; cpu < d->cpus; cpu += 2)
+			make_records(d, cpu, rate, &u);
 		due = d->reads ? ks_reads_due(part, PARTS, d->cpus) : 0;
 		for (; d->done < due; d->done++)
-			deliver(d, d->done % d->cpus);
-		taken = min_t(u32, d->delivered, div_u64(WINDOW_NS / PARTS / 2, p->record_ns));
-		d->delivered -= taken;
-		u.drain_ns += taken * p->record_ns;
+			deliver(d, d->done % d->cpus, &u);
+		look_at_rings(d, part, &u);
+		take_records(d, part, &u);
 	}
 	u.wall_ns = WINDOW_NS;
 	u.run_ns = u.drain_ns + base_ns;
 	p->use_ppm = div64_u64(u.run_ns * KS_WHOLE, u.wall_ns);
-	if (!ks_quota_window(&p->quota, &p->tuning, &u))
-		return;
-	/* To change the period stops the event, which empties its buffer. */
-	p->changes++;
-	for (cpu = 0; cpu < d->cpus; cpu++)
-		deliver(d, cpu);
+	d->loads_ppm = div64_u64(u.records[KS_LOADS] * KS_WHOLE,
+				 max(u.records[KS_LOADS] + u.records[KS_STORES], 1));
+	for (kind = 0; kind < KS_NR_KINDS; kind++)
+		d->records[kind] += u.records[kind];
+	if (ks_quota_window(&p->quota, &p->tuning, &u))
+		change_periods(d, &u);
+}
+
+static struct delivery *new_delivery(struct kunit *test, u32 quota_permille)
+{
+	struct delivery *d = kunit_kzalloc(test, sizeof(*d), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, d);
+	d->plant = new_plant(quota_permille, KS_PROPORTIONAL);
+	d->plant.noise_percent = 5;
+	d->reads = true;
+	return d;
 }
 
 /* Return: changes of the period in 60 windows, when it has had 20 to settle. */
 static int hunt(struct kunit *test, int cpus, bool reads, bool switches)
 {
-	struct delivery *d = kunit_kzalloc(test, sizeof(*d), GFP_KERNEL);
+	struct delivery *d = new_delivery(test, 30);
 	int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, d);
-	d->plant = new_plant(30, KS_PROPORTIONAL);
-	d->plant.noise_percent = 5;
 	d->cpus = cpus;
 	d->reads = reads;
 	d->switches = switches;
-	/* Every second one is idle. */
-	for (i = 0; i < cpus; i += 2)
-		d->accesses[i] = 500000000;
+	d->accesses[KS_LOADS] = 500000000;
 	for (i = 0; i < 20; i++)
 		run_delivery(d);
 	d->plant.changes = 0;
@@ -844,6 +956,385 @@ static void R27_each_is_read_as_often_in_each_window(struct kunit *test)
 			KS_READS * 8192);
 }
 
+/* -------------------------------- The mix -------------------------------- */
+
+static struct delivery *new_mix(struct kunit *test, u32 quota_permille, int cpus,
+				u32 load_share_permille)
+{
+	struct delivery *d = new_delivery(test, quota_permille);
+
+	d->cpus = cpus;
+	d->plant.noise_percent = 10;
+	d->window_percent = 5;
+	d->plant.tuning.load_share_permille = load_share_permille;
+	start_at(&d->plant.quota, &d->plant.tuning, 17);
+	return d;
+}
+
+static u32 allowed_ppm(u32 load_share_permille)
+{
+	return max(25, min(load_share_permille, 1000 - load_share_permille) / 8) * KS_PERMILLE;
+}
+
+static u32 mix_error_ppm(const struct delivery *d, u32 loads_ppm)
+{
+	return abs_diff(loads_ppm, d->plant.tuning.load_share_permille * KS_PERMILLE);
+}
+
+/* No period is at an end of its table, where the mix may be what it wants. */
+static bool is_free(const struct ks_quota *q)
+{
+	return q->level[KS_LOADS] % (KS_NR_LEVELS - 1) &&
+	       q->level[KS_STORES] % (KS_NR_LEVELS - 1);
+}
+
+/* In the last window, as far as the noise of one lets it be told. */
+static bool is_mixed(const struct delivery *d)
+{
+	u32 band = allowed_ppm(d->plant.tuning.load_share_permille);
+	u32 quota = d->plant.tuning.quota_permille * KS_PERMILLE;
+
+	return abs_diff(d->plant.use_ppm, quota) <= max(5 * KS_PERMILLE, quota / 8) * 5 / 4 &&
+	       (!is_free(&d->plant.quota) || mix_error_ppm(d, d->loads_ppm) <= 2 * band);
+}
+
+/* Return: after how many windows use and mix were right, and stayed for three. */
+static int settle_mix(struct delivery *d, int most)
+{
+	int windows, good = 0;
+
+	for (windows = 0; windows < most; windows++) {
+		run_delivery(d);
+		good = is_mixed(d) ? good + 1 : 0;
+		if (good == 3)
+			return windows - 2;
+	}
+	return most;
+}
+
+static void run_deliveries(struct delivery *d, int windows)
+{
+	d->plant.changes = 0;
+	memset(d->records, 0, sizeof(d->records));
+	while (windows--)
+		run_delivery(d);
+}
+
+static u32 loads_ppm(const struct delivery *d)
+{
+	return div64_u64(d->records[KS_LOADS] * KS_WHOLE,
+			 max(d->records[KS_LOADS] + d->records[KS_STORES], 1));
+}
+
+static void holds_mix(struct kunit *test, int cpus, u64 loads, u64 stores, u32 share)
+{
+	struct delivery *d = new_mix(test, 30, cpus, share);
+	u32 use_ppm = 0;
+	int i;
+
+	d->accesses[KS_LOADS] = loads;
+	d->accesses[KS_STORES] = stores;
+	run_deliveries(d, 20);
+	run_deliveries(d, 60);
+	KUNIT_EXPECT_LE_MSG(test, d->plant.changes, 1, "%d CPUs, %llu/%llu, share %u", cpus, loads,
+			    stores, share);
+	if (is_free(&d->plant.quota))
+		KUNIT_EXPECT_LE_MSG(test, mix_error_ppm(d, loads_ppm(d)), allowed_ppm(share),
+				    "%d CPUs, %llu/%llu, share %u: %u ppm", cpus, loads, stores,
+				    share, loads_ppm(d));
+	for (i = 0; i < 10; i++) {
+		run_delivery(d);
+		use_ppm += d->plant.use_ppm / 10;
+	}
+	/* The quota is met in any case, unless both end at the same end. */
+	if (d->plant.quota.level[KS_LOADS] || d->plant.quota.level[KS_STORES])
+		KUNIT_EXPECT_LE_MSG(test, abs_diff(use_ppm, 30000), 5500,
+				    "%d CPUs, %llu/%llu, share %u: use %u ppm", cpus, loads,
+				    stores, share, use_ppm);
+}
+
+/* As many as a CPU makes: some million loads that miss, a hundred times as many stores. */
+static void R28_shares_are_held(struct kunit *test)
+{
+	static const u64 loads[] = { 3000000, 20000000 };
+	static const u64 stores[] = { 300000000, 1000000000 };
+	static const u32 shares[] = { 800, 500, 200, 950 };
+	static const int cpus[] = { 1, 4, 16, 64, 192 };
+	int c, l, s, i;
+
+	for (c = 0; c < ARRAY_SIZE(cpus); c++)
+		for (l = 0; l < ARRAY_SIZE(loads); l++)
+			for (s = 0; s < ARRAY_SIZE(stores); s++)
+				for (i = 0; i < ARRAY_SIZE(shares); i++)
+					holds_mix(test, cpus[c], loads[l], stores[s], shares[i]);
+}
+
+/* Why that is so: with both at one level of their tables, stores are nearly all. */
+static void R28_one_level_for_both_is_no_mix(struct kunit *test)
+{
+	u32 level;
+
+	for (level = 0; level < KS_NR_LEVELS; level++)
+		KUNIT_EXPECT_GT(test, 1000000000 / ks_periods[KS_STORES][level],
+				7 * (20000000 / ks_periods[KS_LOADS][level]));
+}
+
+/* Programs that do something else all of a sudden. */
+static void phases(struct kunit *test, int cpus, u32 quota)
+{
+	static const struct { u64 loads, stores; } phase[] = {
+		{ 20000000, 10000000 }, { 20000000, 1000000000 }, { 20000000, 10000000 },
+		{ 3000000, 10000000 }, { 20000000, 300000000 }, { 3000000, 1000000000 },
+		{ 0, 1000000000 }, { 20000000, 1000000000 }, { 20000000, 0 },
+		{ 10000000, 300000000 },
+	};
+	struct delivery *d = new_mix(test, quota, cpus, 800);
+	int i, windows;
+
+	for (i = 0; i < ARRAY_SIZE(phase); i++) {
+		d->accesses[KS_LOADS] = phase[i].loads;
+		d->accesses[KS_STORES] = phase[i].stores;
+		windows = settle_mix(d, 60);
+		KUNIT_EXPECT_LE_MSG(test, windows, 5, "%d CPUs, quota %u, phase %d: %u/%u", cpus,
+				    quota, i, d->plant.use_ppm, d->loads_ppm);
+		run_deliveries(d, 10);
+		run_deliveries(d, 60);
+		KUNIT_EXPECT_LE_MSG(test, d->plant.changes, 1, "%d CPUs, quota %u, phase %d", cpus,
+				    quota, i);
+	}
+}
+
+static void R28_settles_within_five_windows(struct kunit *test)
+{
+	phases(test, 16, 30);
+	phases(test, 64, 30);
+	phases(test, 64, 100);
+}
+
+/* What is different in each of some windows is nothing to run after. */
+static void R28_phases_that_are_short(struct kunit *test)
+{
+	struct delivery *d = new_mix(test, 30, 16, 800);
+	int i;
+
+	d->accesses[KS_LOADS] = 10000000;
+	for (i = 0; i < 120; i++) {
+		d->accesses[KS_STORES] = i % 2 ? 600000000 : 400000000;
+		if (i == 60)
+			run_deliveries(d, 0);
+		run_delivery(d);
+	}
+	KUNIT_EXPECT_LE(test, d->plant.changes, 1);
+	KUNIT_EXPECT_LE(test, mix_error_ppm(d, loads_ppm(d)), allowed_ppm(800));
+}
+
+/* A program whose data are in the cache: the quota is for its stores then. */
+static void R28_quota_comes_first(struct kunit *test)
+{
+	struct delivery *d = new_mix(test, 30, 16, 800);
+
+	d->accesses[KS_LOADS] = 20000;
+	d->accesses[KS_STORES] = 300000000;
+	KUNIT_EXPECT_LE(test, settle_mix(d, 60), 5);
+	run_deliveries(d, 10);
+	run_deliveries(d, 60);
+	KUNIT_EXPECT_EQ(test, d->plant.quota.level[KS_LOADS], 0);
+	KUNIT_EXPECT_LE(test, d->plant.changes, 1);
+	KUNIT_EXPECT_GT(test, d->records[KS_LOADS], 0);
+
+	/* Too many stores with the longest period. */
+	d = new_mix(test, 30, 192, 990);
+	d->accesses[KS_LOADS] = 20000000;
+	d->accesses[KS_STORES] = 1000000000;
+	KUNIT_EXPECT_LE(test, settle_mix(d, 60), 5);
+	run_deliveries(d, 10);
+	run_deliveries(d, 60);
+	KUNIT_EXPECT_EQ(test, d->plant.quota.level[KS_STORES], KS_NR_LEVELS - 1);
+	KUNIT_EXPECT_LE(test, d->plant.changes, 1);
+}
+
+/* One window of records; the use is at the quota, unless it is told otherwise. */
+static bool tell_mix(struct ks_quota *q, const struct ks_tuning *t, u32 use_ppm, u64 loads,
+		     u64 stores)
+{
+	struct ks_usage u = {
+		.wall_ns = WINDOW_NS,
+		.run_ns = use_ppm * (WINDOW_NS / KS_WHOLE),
+		.drain_ns = use_ppm * (WINDOW_NS / KS_WHOLE),
+		.rounds = 500,
+		.records = { [KS_LOADS] = loads, [KS_STORES] = stores },
+	};
+
+	return ks_quota_window(q, t, &u);
+}
+
+static void R28_band(struct kunit *test)
+{
+	static const struct { u32 share, few, many; } bands[] = {
+		{ 800, 7750, 8250 }, { 500, 4375, 5625 }, { 200, 1750, 2250 },
+		{ 900, 8750, 9250 }, { 990, 9650, 9950 }, { 20, 100, 450 },
+	};
+	struct ks_quota q;
+	int i, policy;
+
+	for (i = 0; i < ARRAY_SIZE(bands); i++) {
+		for (policy = 0; policy < KS_NR_POLICIES; policy++) {
+			struct ks_tuning t = { 100, policy, 2000, bands[i].share };
+			u32 few = bands[i].few, many = bands[i].many;
+
+			start_at(&q, &t, 20);
+			KUNIT_EXPECT_FALSE(test, tell_mix(&q, &t, 100000, few, 10000 - few));
+			KUNIT_EXPECT_FALSE(test, tell_mix(&q, &t, 100000, many, 10000 - many));
+			start_at(&q, &t, 20);
+			few = few * 9 / 10;
+			KUNIT_EXPECT_TRUE(test, tell_mix(&q, &t, 100000, few, 10000 - few));
+			KUNIT_EXPECT_LE(test, q.level[KS_LOADS], 20);
+			KUNIT_EXPECT_GE(test, q.level[KS_STORES], 20);
+			start_at(&q, &t, 20);
+			many = 10000 - (10000 - many) * 9 / 10;
+			KUNIT_EXPECT_TRUE(test, tell_mix(&q, &t, 100000, many, 10000 - many));
+			KUNIT_EXPECT_GE(test, q.level[KS_LOADS], 20);
+			KUNIT_EXPECT_LE(test, q.level[KS_STORES], 20);
+		}
+	}
+}
+
+/* Both at once: the quota and the shares. */
+static void R28_one_change_for_use_and_mix(struct kunit *test)
+{
+	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000, 800 };
+	struct ks_quota q;
+
+	start_at(&q, &t, 30);
+	KUNIT_EXPECT_TRUE(test, tell_mix(&q, &t, 200000, 1000, 9000));
+	/* Loads from 20000 ppm to 80000, stores from 180000 to 20000. */
+	KUNIT_EXPECT_EQ(test, q.level[KS_LOADS],
+			ks_level_of(KS_LOADS, ks_periods[KS_LOADS][30] / 4));
+	KUNIT_EXPECT_EQ(test, q.level[KS_STORES],
+			ks_level_of(KS_STORES, ks_periods[KS_STORES][30] * 9));
+	KUNIT_EXPECT_LE(test, abs_diff(q.use_ppm, 100000), 8000);
+	KUNIT_EXPECT_LE(test, abs_diff(q.loads_ppm, 800000), 15000);
+}
+
+static void R28_a_few_records_tell_no_mix(struct kunit *test)
+{
+	struct ks_tuning t = { 30, KS_PROPORTIONAL, 2000, 800 };
+	struct ks_quota q;
+	int i;
+
+	start_at(&q, &t, 30);
+	for (i = 0; i < 10; i++)
+		KUNIT_EXPECT_FALSE(test, tell_mix(&q, &t, 30000, i % 3, i % 5));
+	/* Nor do none. */
+	KUNIT_EXPECT_TRUE(test, tell_mix(&q, &t, 0, 0, 0));
+}
+
+/* A kind without a share is not sampled: its level is what it was. */
+static void R28_no_share(struct kunit *test)
+{
+	struct ks_quota q;
+	int policy, kind, i;
+
+	for (policy = 0; policy < KS_NR_POLICIES; policy++) {
+		for (kind = 0; kind < KS_NR_KINDS; kind++) {
+			struct ks_tuning t = { 100, policy, 2000, kind == KS_LOADS ? 0 : 1000 };
+
+			start_at(&q, &t, 30);
+			for (i = 0; i < 60; i++)
+				tell_mix(&q, &t, i < 20 ? 300000 : 20000, 0, 0);
+			KUNIT_EXPECT_EQ(test, q.level[kind], 30);
+			KUNIT_EXPECT_NE(test, q.level[1 - kind], 30);
+			KUNIT_EXPECT_TRUE(test, tell_mix(&q, &t, 300000, 0, 0));
+		}
+	}
+}
+
+/* One level at a time, and to the mix all the same. */
+static void R28_policy_step(struct kunit *test)
+{
+	struct delivery *d = new_mix(test, 30, 16, 800);
+	u8 before[KS_NR_KINDS];
+	int i, kind;
+
+	d->plant.tuning.policy = KS_STEP;
+	d->accesses[KS_LOADS] = 10000000;
+	d->accesses[KS_STORES] = 500000000;
+	for (i = 0; i < 80; i++) {
+		memcpy(before, d->plant.quota.level, sizeof(before));
+		run_delivery(d);
+		for (kind = 0; kind < KS_NR_KINDS; kind++)
+			KUNIT_EXPECT_LE(test, abs_diff(d->plant.quota.level[kind], before[kind]), 1);
+	}
+	run_deliveries(d, 60);
+	KUNIT_EXPECT_LE(test, mix_error_ppm(d, loads_ppm(d)), allowed_ppm(800));
+	KUNIT_EXPECT_TRUE(test, is_settled(&d->plant));
+	KUNIT_EXPECT_LE(test, d->plant.changes, 2);
+}
+
+/* The one whose ring is full has a longer period then, and the other one has not. */
+static void R28_a_ring_of_one_kind(struct kunit *test)
+{
+	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000, 800 };
+	u32 fill[KS_NR_KINDS] = { [KS_STORES] = 1000 };
+	struct ks_usage u = {
+		.wall_ns = WINDOW_NS,
+		.run_ns = WINDOW_NS / 10,
+		.drain_ns = WINDOW_NS / 10,
+		.rounds = 500,
+		.records = { [KS_LOADS] = 9000, [KS_STORES] = 1000 },
+		.fill_permille = { [KS_STORES] = 480 },
+	};
+	struct ks_quota q;
+
+	start_at(&q, &t, 30);
+	KUNIT_EXPECT_TRUE(test, ks_quota_ring_full(&q, &t, 0, WINDOW_NS, fill));
+	KUNIT_EXPECT_EQ(test, q.level[KS_LOADS], 30);
+	KUNIT_EXPECT_EQ(test, q.level[KS_STORES], 35);
+
+	/* There are too few stores, but no more fit into their ring; the loads may. */
+	start_at(&q, &t, 30);
+	KUNIT_EXPECT_FALSE(test, ks_quota_window(&q, &t, &u));
+	u.run_ns /= 4;
+	u.drain_ns /= 4;
+	KUNIT_EXPECT_TRUE(test, ks_quota_window(&q, &t, &u));
+	KUNIT_EXPECT_LT(test, q.level[KS_LOADS], 30);
+	KUNIT_EXPECT_EQ(test, q.level[KS_STORES], 30);
+}
+
+/* What records cost those who are sampled, and whether the quota is for that as well. */
+static void R23_workload(struct kunit *test)
+{
+	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000, 800, .record_cost_ns = 300 };
+	struct ks_quota q;
+
+	/* 100 000 records a second, 30 ms */
+	start_at(&q, &t, 30);
+	KUNIT_EXPECT_FALSE(test, tell_mix(&q, &t, 100000, 80000, 20000));
+	KUNIT_EXPECT_EQ(test, q.workload_ppm, 30000);
+	KUNIT_EXPECT_EQ(test, q.now_ppm, 100000);
+
+	t.quota_has_workload = 1;
+	start_at(&q, &t, 30);
+	KUNIT_EXPECT_TRUE(test, tell_mix(&q, &t, 100000, 80000, 20000));
+	KUNIT_EXPECT_EQ(test, q.now_ppm, 130000);
+	KUNIT_EXPECT_EQ(test, q.level[KS_LOADS], 32);
+	KUNIT_EXPECT_EQ(test, q.level[KS_STORES], 32);
+
+	/* It may be more than one CPU has. */
+	t.quota_permille = 900;
+	start_at(&q, &t, 30);
+	KUNIT_EXPECT_TRUE(test, tell_mix(&q, &t, 100000, 16000000, 4000000));
+	KUNIT_EXPECT_EQ(test, q.workload_ppm, 6000000);
+	KUNIT_EXPECT_EQ(test, q.level[KS_LOADS],
+			ks_level_of(KS_LOADS, ks_periods[KS_LOADS][30] / 9 * 61));
+
+	t.record_cost_ns = 0;
+	start_at(&q, &t, 30);
+	tell_mix(&q, &t, 100000, 80000, 20000);
+	KUNIT_EXPECT_EQ(test, q.workload_ppm, 0);
+	KUNIT_EXPECT_EQ(test, q.now_ppm, 100000);
+}
+
 static struct kunit_case quota_cases[] = {
 	KUNIT_CASE(R22_budget),
 	KUNIT_CASE(R22_full_rings_raise_the_period),
@@ -873,8 +1364,20 @@ static struct kunit_case quota_cases[] = {
 	KUNIT_CASE(R23_stays_there),
 	KUNIT_CASE(R23_stays_where_periods_are_coarse),
 	KUNIT_CASE(R23_tables),
+	KUNIT_CASE(R23_workload),
 	KUNIT_CASE(R27_batches_that_wait),
 	KUNIT_CASE(R27_each_is_read_as_often_in_each_window),
+	KUNIT_CASE(R28_a_few_records_tell_no_mix),
+	KUNIT_CASE(R28_a_ring_of_one_kind),
+	KUNIT_CASE(R28_band),
+	KUNIT_CASE(R28_no_share),
+	KUNIT_CASE(R28_one_change_for_use_and_mix),
+	KUNIT_CASE(R28_one_level_for_both_is_no_mix),
+	KUNIT_CASE(R28_phases_that_are_short),
+	KUNIT_CASE(R28_policy_step),
+	KUNIT_CASE(R28_quota_comes_first),
+	KUNIT_CASE(R28_settles_within_five_windows),
+	KUNIT_CASE(R28_shares_are_held),
 	{}
 };
 

@@ -266,6 +266,30 @@ u32 ks_source_period(const struct ks_source *source, u32 period)
 	return max(period, source->least_period);
 }
 
+static bool has_kind(const struct ks_source *source, enum ks_kind kind)
+{
+	int e;
+
+	for (e = 0; e < source->nr; e++)
+		if (source->events[e].kind == kind)
+			return true;
+	return false;
+}
+
+/**
+ * ks_source_load_share - the share of the samples that loads can have (R-28)
+ * @source:   the source
+ * @permille: what is wanted
+ *
+ * Return: permille; all or nothing, if the source has no other kind or no loads.
+ */
+u32 ks_source_load_share(const struct ks_source *source, u32 permille)
+{
+	if (!has_kind(source, KS_STORES))
+		return 1000;
+	return has_kind(source, KS_LOADS) ? permille : 0;
+}
+
 /**
  * ks_source_open - make an event, disabled, without a ring
  * @source: one of its

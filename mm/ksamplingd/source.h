@@ -80,6 +80,7 @@ const char *ks_pebs_missing(u32 vfm, bool hybrid);
 void ks_ibs_tune(struct perf_event_attr *attr, u32 caps);
 u32 ks_source_reads(const struct ks_source *source);
 u32 ks_source_period(const struct ks_source *source, u32 period);
+u32 ks_source_load_share(const struct ks_source *source, u32 permille);
 struct perf_event *ks_source_open(const struct ks_source *source,
 				  const struct ks_event *what, int cpu, u32 period);
 

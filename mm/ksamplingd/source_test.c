@@ -129,6 +129,24 @@ static void R20_ibs_and_the_last_cache(struct kunit *test)
 }
 #endif
 
+/* One kind has all, whatever is wanted; nor would a source without events be one. */
+static void R28_shares_that_a_source_can_have(struct kunit *test)
+{
+	const struct ks_source *s;
+	u32 share;
+
+	for (s = ks_sources + KS_AUTO + 1; s < ks_sources + ks_nr_sources; s++) {
+		for (share = 0; share <= 1000; share += 500) {
+			if (!strcmp(s->name, "pebs"))
+				KUNIT_EXPECT_EQ(test, ks_source_load_share(s, share), share);
+			if (!strcmp(s->name, "ibs"))
+				KUNIT_EXPECT_EQ(test, ks_source_load_share(s, share), 0);
+			if (!strcmp(s->name, "faults"))
+				KUNIT_EXPECT_EQ(test, ks_source_load_share(s, share), 1000);
+		}
+	}
+}
+
 static struct kunit_case source_cases[] = {
 #ifdef CONFIG_X86
 	KUNIT_CASE(R20_ibs_and_the_last_cache),
@@ -138,6 +156,7 @@ static struct kunit_case source_cases[] = {
 	KUNIT_CASE(R21_what_auto_may_choose),
 	KUNIT_CASE(R24_periods_that_a_source_can_have),
 	KUNIT_CASE(R27_how_often_events_are_read),
+	KUNIT_CASE(R28_shares_that_a_source_can_have),
 	{}
 };
 

@@ -201,7 +201,9 @@ static int change_nodes(const struct ctl_table *table, int write, void *buffer,
 	return do_list(table, write, buffer, lenp, ppos, nodes_addr(list), set_nodes);
 }
 
+static const unsigned int whole_permille = 1000, most_cost_ns = 100000;
 static const unsigned int most_permille = 900, last_policy = KS_NR_POLICIES - 1;
+static const unsigned int one = 1;
 static const unsigned int second_us = 1000000, minute_ms = 60000, hour_ms = 3600000;
 static const unsigned int most_period = MAX_PERIOD, most_pages = MAX_RING_PAGES;
 
@@ -231,6 +233,10 @@ static struct ctl_table ks_sysctls[] = {
 	NUMBER("window_ms", window_ms, tune, SYSCTL_ONE_HUNDRED, minute_ms),
 	NUMBER("cool_ms", cool_ms, tune, SYSCTL_ONE_HUNDRED, hour_ms),
 	NUMBER("hot_target_mb", hot_target_mb, tune, SYSCTL_ZERO, most_period),
+	NUMBER("load_share_permille", tuning.load_share_permille, change, SYSCTL_ZERO,
+	       whole_permille),
+	NUMBER("record_cost_ns", tuning.record_cost_ns, tune, SYSCTL_ZERO, most_cost_ns),
+	NUMBER("quota_has_workload", tuning.quota_has_workload, tune, SYSCTL_ZERO, one),
 	NUMBER("load_period", load_period, change, SYSCTL_ONE, most_period),
 	NUMBER("store_period", store_period, change, SYSCTL_ONE, most_period),
 	NUMBER("ring_pages", ring_pages, change_power_of_2, SYSCTL_ONE, most_pages),

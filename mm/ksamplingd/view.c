@@ -49,6 +49,9 @@ static int status_show(struct seq_file *m, void *unused)
 	seq_printf(m, "use_permille %u\n", READ_ONCE(ks_status.use_ppm) / KS_PERMILLE);
 	seq_printf(m, "use_last_window_permille %u\n",
 		   READ_ONCE(ks_status.now_ppm) / KS_PERMILLE);
+	seq_printf(m, "workload_permille %u\n",
+		   READ_ONCE(ks_status.workload_ppm) / KS_PERMILLE);
+	seq_printf(m, "load_share_permille %u\n", READ_ONCE(ks_status.loads_ppm) / KS_PERMILLE);
 	seq_printf(m, "sleep_us %u\n", READ_ONCE(ks_status.sleep_us));
 	seq_printf(m, "rounds %llu\n", READ_ONCE(ks_status.rounds));
 	seq_printf(m, "windows %llu\n", READ_ONCE(ks_status.windows));

@@ -294,6 +294,136 @@ static enum psi_result step(void)
 	return PSI_PASS;
 }
 
+/* Of loads, by the samples of some windows, permille. */
+static double share_of_loads(unsigned int windows)
+{
+	unsigned long long loads, stores;
+
+	loads = get_event("test-loads", "samples");
+	stores = get_event("test-stores", "samples");
+	wait_windows(windows);
+	loads = get_event("test-loads", "samples") - loads;
+	stores = get_event("test-stores", "samples") - stores;
+	EXPECT(loads + stores > 0, "no samples");
+	return 1000.0 * loads / (loads + stores);
+}
+
+/* A fast CPU has many more stores than loads that miss. */
+#define MISSES	4000000ULL
+#define STORES	(100 * MISSES)
+
+static enum psi_result mix(void)
+{
+	static const struct { unsigned int wanted, band; } shares[] = {
+		{ 800, 25 }, { 500, 62 }, { 200, 25 },
+	};
+	unsigned long long changes;
+	double share, use;
+	size_t i;
+
+	use_test_pmu(PAGES, MISSES);
+	EXPECT(!set_test_pmu("stores_per_s", STORES), "stores_per_s");
+	for (i = 0; i < ARRAY_SIZE(shares); i++) {
+		EXPECT(!set_knob("load_share_permille", "%u", shares[i].wanted), "share");
+		switch_on();
+		wait_windows(2 * SETTLE);
+		changes = get_status("period_changes");
+		share = share_of_loads(20);
+		changes = get_status("period_changes") - changes;
+		use = window_use();
+		psi_note("share %u: %.1f permille (last window %llu), use %.1f, %llu changes",
+			 shares[i].wanted, share, get_status("load_share_permille"), use,
+			 changes);
+		EXPECT(share >= shares[i].wanted - shares[i].band &&
+		       share <= shares[i].wanted + shares[i].band, "share %u: %.1f permille",
+		       shares[i].wanted, share);
+		EXPECT(use >= 30 - band(30) && use <= 30 + band(30), "%.1f permille", use);
+		EXPECT(changes <= 1, "%llu changes of the period", changes);
+		switch_off();
+	}
+	return PSI_PASS;
+}
+
+/* 100 times as many stores, and the loads keep their share. */
+static enum psi_result mix_of_stores_that_grow(void)
+{
+	double share;
+	int windows;
+
+	use_test_pmu(PAGES, MISSES);
+	EXPECT(!set_test_pmu("stores_per_s", STORES / 100), "stores_per_s");
+	switch_on();
+	wait_windows(2 * SETTLE);
+	EXPECT(!set_test_pmu("stores_per_s", STORES), "stores_per_s");
+	windows = settle(30, 30);
+	EXPECT(windows <= SETTLE, "%d windows", windows);
+	share = share_of_loads(5);
+	psi_note("%d windows, share of loads %.1f permille", windows, share);
+	EXPECT(share >= 775 && share <= 825, "%.1f permille", share);
+	return PSI_PASS;
+}
+
+/* A kind whose share is 0 has no event; the other one has the quota. */
+static enum psi_result no_share(void)
+{
+	unsigned long long rings;
+
+	use_test_pmu(PAGES, MISSES);
+	EXPECT(!set_test_pmu("stores_per_s", STORES), "stores_per_s");
+	switch_on();
+	wait_windows(1);
+	rings = get_status("rings");
+	EXPECT(!set_knob("load_share_permille", "1000"), "share");
+	wait_windows(2 * SETTLE);
+	EXPECT(get_status("rings") * 2 == rings, "%llu rings", get_status("rings"));
+	EXPECT(get_event("test-stores", "period") == 0, "stores have a period");
+	EXPECT(share_of_loads(2) == 1000, "there are stores");
+	EXPECT(at_quota(30), "%llu permille", get_status("use_last_window_permille"));
+	EXPECT(!set_knob("load_share_permille", "0"), "share");
+	wait_windows(2 * SETTLE);
+	EXPECT(get_event("test-loads", "period") == 0, "loads have a period");
+	EXPECT(share_of_loads(2) == 0, "there are loads");
+	EXPECT(at_quota(30), "%llu permille", get_status("use_last_window_permille"));
+	return PSI_PASS;
+}
+
+/* By the samples of that time, and as part of the quota. */
+static enum psi_result workload(void)
+{
+	unsigned long long samples, wall;
+	double is, use;
+
+	use_test_pmu(PAGES, MISSES);
+	EXPECT(!set_knob("record_cost_ns", "2000"), "cost");
+	switch_on();
+	wait_windows(2 * SETTLE);
+	samples = accounted();
+	wall = get_status("wall_ns");
+	wait_windows(5);
+	samples = accounted() - samples;
+	wall = get_status("wall_ns") - wall;
+	is = 2000.0 * 1000 * samples / wall;
+	psi_note("workload %llu permille, by samples %.1f", get_status("workload_permille"), is);
+	EXPECT(is >= 5 && get_status("workload_permille") >= is * 0.7 - 1 &&
+	       get_status("workload_permille") <= is * 1.3 + 1, "%llu permille, not %.1f",
+	       get_status("workload_permille"), is);
+
+	EXPECT(!set_knob("quota_has_workload", "1"), "quota_has_workload");
+	wait_windows(2 * SETTLE);
+	EXPECT(at_quota(30), "%llu permille", get_status("use_last_window_permille"));
+	use = window_use();
+	psi_note("with it: %.1f permille of the thread, %llu of others", use,
+		 get_status("workload_permille"));
+	EXPECT(use + get_status("workload_permille") <= 30 + 2 * band(30), "%.1f permille", use);
+	EXPECT(use < 25, "%.1f permille of the thread", use);
+
+	EXPECT(!set_knob("record_cost_ns", "0"), "cost");
+	wait_windows(2);
+	EXPECT(get_status("workload_permille") == 0, "%llu permille",
+	       get_status("workload_permille"));
+	return PSI_PASS;
+}
+
 static const struct psi_case cases[] = {
 	/* The clock that counts instructions counts those of all CPUs. */
 	{ "R-23 holds a quota of 10 permille", holds_10, 0, 1 },
@@ -302,6 +432,10 @@ static const struct psi_case cases[] = {
 	{ "R-23 holds a quota of 300 permille", holds_300, 0, 1 },
 	{ "R-23 another quota while it runs", another_quota, 0, 1 },
 	{ "R-23 samples that come in batches", batches, 0, 1 },
+	{ "R-28 shares of loads and stores are held", mix, 0, 1 },
+	{ "R-28 a hundred times as many stores", mix_of_stores_that_grow, 0, 1 },
+	{ "R-28 a kind without a share is not sampled", no_share, 0, 1 },
+	{ "R-23 what records cost the sampled programs", workload, 0, 1 },
 	{ "R-22 events take turns under overload", turns, 0, 1 },
 	{ "R-23 quota 0 is a fixed period", quota_0 },
 	{ "R-23 a quota below the floor", below_the_floor },

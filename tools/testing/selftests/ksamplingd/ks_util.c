@@ -18,7 +18,8 @@ static const struct {
 	{ "quota_permille", "30" }, { "policy", "1" }, { "sleep_us", "2000" },
 	{ "window_ms", "1000" }, { "cool_ms", "10000" }, { "hot_target_mb", "0" },
 	{ "load_period", "1999" }, { "store_period", "20011" }, { "ring_pages", "32" },
-	{ "source", "auto" },
+	{ "load_share_permille", "800" }, { "record_cost_ns", "300" },
+	{ "quota_has_workload", "0" }, { "source", "auto" },
 };
 
 int set_knob(const char *name, const char *format, ...)
