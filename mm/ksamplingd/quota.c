@@ -21,10 +21,11 @@
  *							(use - base) / its share of
  *							(quota - base), by a factor of 16 at
  *							most; and so in the next windows,
- *							until these are the levels where
- *							they are; back again half as far at
- *							most, as the use may go with more
- *							than 1 / period
+ *							until the use and the mix are within
+ *							half of that, or these are the levels
+ *							where they are; back again half as
+ *							far at most, as the use may go with
+ *							more than 1 / period
  *
  * The periods of both kinds are moved together, to where the quota and the shares are met
  * at once. It takes an interrupt for each event, and what the hardware keeps back is

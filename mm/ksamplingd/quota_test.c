@@ -342,7 +342,8 @@ static void R23_smoothing(struct kunit *test)
 	/* This is not noise any more. */
 	tell(&q, &t, 140000);
 	KUNIT_EXPECT_EQ(test, q.now_ppm, 140000);
-	KUNIT_EXPECT_EQ(test, q.level[KS_LOADS], ks_level_of(KS_LOADS, ks_periods[KS_LOADS][10] * 7 / 15));
+	KUNIT_EXPECT_EQ(test, q.level[KS_LOADS],
+			ks_level_of(KS_LOADS, ks_periods[KS_LOADS][10] * 7 / 15));
 }
 
 /* After a change the average is what the new period would have given. */
@@ -1253,17 +1254,17 @@ static void R28_no_share(struct kunit *test)
 static void R28_policy_step(struct kunit *test)
 {
 	struct delivery *d = new_mix(test, 30, 16, 800);
-	u8 before[KS_NR_KINDS];
+	u8 *level = d->plant.quota.level, before[KS_NR_KINDS];
 	int i, kind;
 
 	d->plant.tuning.policy = KS_STEP;
 	d->accesses[KS_LOADS] = 10000000;
 	d->accesses[KS_STORES] = 500000000;
 	for (i = 0; i < 80; i++) {
-		memcpy(before, d->plant.quota.level, sizeof(before));
+		memcpy(before, level, sizeof(before));
 		run_delivery(d);
 		for (kind = 0; kind < KS_NR_KINDS; kind++)
-			KUNIT_EXPECT_LE(test, abs_diff(d->plant.quota.level[kind], before[kind]), 1);
+			KUNIT_EXPECT_LE(test, abs_diff(level[kind], before[kind]), 1);
 	}
 	run_deliveries(d, 60);
 	KUNIT_EXPECT_LE(test, mix_error_ppm(d, loads_ppm(d)), allowed_ppm(800));

@@ -388,7 +388,7 @@ static enum psi_result no_share(void)
 }
 
 /* By the samples of that time, and as part of the quota. */
-static enum psi_result workload(void)
+static enum psi_result costs_of_records(void)
 {
 	unsigned long long samples, wall;
 	double is, use;
@@ -435,7 +435,7 @@ static const struct psi_case cases[] = {
 	{ "R-28 shares of loads and stores are held", mix, 0, 1 },
 	{ "R-28 a hundred times as many stores", mix_of_stores_that_grow, 0, 1 },
 	{ "R-28 a kind without a share is not sampled", no_share, 0, 1 },
-	{ "R-23 what records cost the sampled programs", workload, 0, 1 },
+	{ "R-23 what records cost the sampled programs", costs_of_records, 0, 1 },
 	{ "R-22 events take turns under overload", turns, 0, 1 },
 	{ "R-23 quota 0 is a fixed period", quota_0 },
 	{ "R-23 a quota below the floor", below_the_floor },
