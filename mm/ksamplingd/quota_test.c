@@ -792,7 +792,8 @@ static void deliver(struct delivery *d, int cpu, struct ks_usage *u)
 	for (kind = 0; kind < KS_NR_KINDS; kind++) {
 		d->delivered[kind] += d->kept[kind][cpu];
 		d->kept[kind][cpu] = 0;
-		d->fill[kind] = max(d->fill[kind], d->delivered[kind] * 1000ULL / room);
+		d->fill[kind] = max_t(u32, d->fill[kind],
+				      div_u64(d->delivered[kind] * 1000ULL, room));
 		if (d->delivered[kind] <= room)
 			continue;
 		u->records[kind] += d->delivered[kind] - room;
