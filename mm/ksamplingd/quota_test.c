@@ -611,7 +611,7 @@ static void R23_sleep_is_not_hasty(struct kunit *test)
 	struct ks_tuning t = { 30, KS_PROPORTIONAL, 2000 };
 	struct ks_quota q;
 
-	ks_quota_start(&q, &t, 10);
+	start_at(&q, &t, 10);
 	/* 15 permille for rounds, so each has 500 us. */
 	u.drain_ns = 15000000;
 	ks_quota_window(&q, &t, &u);
@@ -1050,7 +1050,7 @@ static void holds_mix(struct kunit *test, int cpus, u64 loads, u64 stores, u32 s
 	}
 	/* The quota is met in any case, unless both end at the same end. */
 	if (d->plant.quota.level[KS_LOADS] || d->plant.quota.level[KS_STORES])
-		KUNIT_EXPECT_LE_MSG(test, abs_diff(use_ppm, 30000), 5500,
+		KUNIT_EXPECT_LE_MSG(test, abs_diff(use_ppm, 30000U), 5500,
 				    "%d CPUs, %llu/%llu, share %u: use %u ppm", cpus, loads,
 				    stores, share, use_ppm);
 }
@@ -1214,8 +1214,8 @@ static void R28_one_change_for_use_and_mix(struct kunit *test)
 			ks_level_of(KS_LOADS, ks_periods[KS_LOADS][30] / 4));
 	KUNIT_EXPECT_EQ(test, q.level[KS_STORES],
 			ks_level_of(KS_STORES, ks_periods[KS_STORES][30] * 9));
-	KUNIT_EXPECT_LE(test, abs_diff(q.use_ppm, 100000), 8000);
-	KUNIT_EXPECT_LE(test, abs_diff(q.loads_ppm, 800000), 15000);
+	KUNIT_EXPECT_LE(test, abs_diff(q.use_ppm, 100000U), 8000);
+	KUNIT_EXPECT_LE(test, abs_diff(q.loads_ppm, 800000U), 15000);
 }
 
 static void R28_a_few_records_tell_no_mix(struct kunit *test)
