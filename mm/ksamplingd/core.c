@@ -32,7 +32,6 @@
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/memory-tiers.h>
-#include <linux/memory_hotplug.h>
 #include <linux/mmzone.h>
 #include <linux/mutex.h>
 #include <linux/perf_event.h>
@@ -66,6 +65,7 @@ struct ks_knobs ks_knobs = {
 	.store_period = 20011,
 	.ring_pages = 32,
 	.cool_ms = 10000,
+	.hot_samples = 2,
 	.nodes = NODE_MASK_NONE,
 };
 
@@ -521,9 +521,7 @@ static void drain_cpu(struct ks_thread *t, int cpu, u64 until, u32 fill[KS_NR_KI
 		if (!ring->event || !perf_kernel_ring_used(ring->event))
 			continue;
 		from = local_clock();
-		get_online_mems();
 		fill[kind] = max(fill[kind], ks_ring_drain(ring, until));
-		put_online_mems();
 		t->usage.drain_ns += since(from);
 	}
 }
@@ -604,6 +602,19 @@ static void one_round(struct ks_thread *t)
 	t->usage.round_ns += since(from);
 }
 
+/* What there is for users on a node: without what the watermarks keep free. */
+static unsigned long usable_pages(int nid)
+{
+	struct zone *zones = NODE_DATA(nid)->node_zones, *zone;
+	unsigned long pages = 0, managed;
+
+	for (zone = zones; zone < zones + MAX_NR_ZONES; zone++) {
+		managed = zone_managed_pages(zone);
+		pages += managed - min(managed, high_wmark_pages(zone));
+	}
+	return pages;
+}
+
 static unsigned long hot_target(void)
 {
 	unsigned long pages = READ_ONCE(ks_knobs.hot_target_mb) * (SZ_1M / PAGE_SIZE);
@@ -614,7 +625,7 @@ static unsigned long hot_target(void)
 
 	for_each_node_state(nid, N_MEMORY)
 		if (node_is_toptier(nid))
-			pages += node_present_pages(nid);
+			pages += usable_pages(nid);
 	return pages;
 }
 
@@ -683,7 +694,7 @@ static void end_window(struct ks_thread *t, u64 now)
 
 	look_at_counters(t);
 	follow_isolation(t);
-	ks_pages_window(hot_target());
+	ks_pages_window(hot_target(), READ_ONCE(ks_knobs.hot_samples));
 	/* There may have been no memory for some rings. */
 	open_missing(t);
 	count_rings(t);

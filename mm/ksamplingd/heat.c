@@ -11,6 +11,15 @@
  * counts base pages by the logarithm of their heat, and to halve all of them is to
  * move each bin to the next lower one. So the histogram says at any time what counting
  * all pages would say, to the last page: heat has 32 bits, and 32 bins.
+ *
+ * A page becomes hot when its heat reaches both an eighth more than those have that just
+ * fit into the target, and that of a number of samples, of a folio of its order, in one
+ * epoch (R-29). So a huge page needs no more samples than a base page, but what it has after
+ * one sample is not taken for more than that. It stays hot until it has an eighth less than
+ * the one, or less than half of the other. Half, because that is what the end of an epoch
+ * takes away from the page and not from the number of samples. The first goes down
+ * together with the heat of all pages; about as many that are hot have less than it as
+ * others have more, so that those that are hot are as much as fits.
  */
 #include <linux/bits.h>
 #include <linux/compiler.h>
@@ -35,44 +44,94 @@ u32 ks_heat_now(struct ks_heat h, u32 epoch)
 	return epochs < KS_NR_BINS ? h.heat >> epochs : 0;
 }
 
-static void add(struct ks_histogram *hist, u32 heat, u8 order)
+/**
+ * ks_heat_bin - where the histogram has a page
+ * @h:	   the page as it was when it was last seen
+ * @epoch: the present one
+ *
+ * Return: the bin, or -1: nowhere, because it is cold.
+ */
+int ks_heat_bin(struct ks_heat h, u32 epoch)
 {
-	unsigned long *bin = &hist->bin[heat ? ilog2(heat) : 0];
+	u32 heat = ks_heat_now(h, epoch);
 
-	if (heat)
-		WRITE_ONCE(*bin, *bin + BIT(order));
+	return heat ? ilog2(heat) : -1;
 }
 
-static void subtract(struct ks_histogram *hist, u32 heat, u8 order)
+static bool is_hot(bool was, u32 heat, u8 order, struct ks_limits limits)
 {
-	unsigned long *bin = &hist->bin[heat ? ilog2(heat) : 0];
+	u32 floor = limits.samples << (KS_MAX_ORDER - order);
 
-	/* A page may come back whose epoch has wrapped meanwhile. */
-	if (heat)
-		WRITE_ONCE(*bin, *bin - min(*bin, BIT(order)));
+	if (was)
+		return heat && heat >= max(limits.heat - limits.heat / 8, floor / 2);
+	return heat >= max(limits.heat + (u64)limits.heat / 8, floor);
+}
+
+/**
+ * ks_heat_is_hot - is it one of the hottest?
+ * @h:	    the page as it was when it was last seen
+ * @epoch:  the present one
+ * @limits: what that takes
+ *
+ * Return: true if so.
+ */
+bool ks_heat_is_hot(struct ks_heat h, u32 epoch, struct ks_limits limits)
+{
+	return is_hot(h.hot, ks_heat_now(h, epoch), h.order, limits);
 }
 
 /**
  * ks_heat_sample - a page was accessed
- * @h:	   the page
- * @hist:  histogram of its node
- * @epoch: the present one
- * @order: of the folio that the page is the first one of; at most KS_MAX_ORDER
+ * @h:	    the page
+ * @epoch:  the present one
+ * @order:  of the folio that the page is the first one of; at most KS_MAX_ORDER
+ * @limits: what it takes to be hot
  *
- * Return: its heat now, from 1 on.
+ * Return: true if it has become hot by that; nobody has been told then.
  */
-u32 ks_heat_sample(struct ks_heat *h, struct ks_histogram *hist, u32 epoch, u8 order)
+bool ks_heat_sample(struct ks_heat *h, u32 epoch, u8 order, struct ks_limits limits)
 {
-	u32 before = ks_heat_now(*h, epoch);
-	u32 heat = min(before + BIT_ULL(KS_MAX_ORDER - order), U32_MAX);
+	/* It may have become cold, or another folio, without being seen. */
+	bool was = h->hot && h->order == order && ks_heat_is_hot(*h, epoch, limits);
 
-	/* It may have been split or merged since. */
-	subtract(hist, before, h->order);
-	add(hist, heat, order);
+	h->heat = min(ks_heat_now(*h, epoch) + BIT_ULL(KS_MAX_ORDER - order), U32_MAX);
 	h->epoch = epoch;
-	h->heat = heat;
 	h->order = order;
-	return heat;
+	h->hot = is_hot(was, h->heat, order, limits);
+	if (!was)
+		h->told = 0;
+	return h->hot && !was;
+}
+
+/**
+ * ks_histogram_add - some memory more, or less, is so hot
+ * @hist:  of the node
+ * @bin:   as ks_heat_bin() says; nothing is done for -1
+ * @pages: base pages
+ */
+void ks_histogram_add(struct ks_histogram *hist, int bin, long pages)
+{
+	unsigned long before;
+
+	if (bin < 0)
+		return;
+	/* A page may come back whose epoch has wrapped meanwhile. */
+	before = hist->bin[bin];
+	WRITE_ONCE(hist->bin[bin], before + max(pages, -(long)before));
+}
+
+/**
+ * ks_histogram_replace - a page was sampled
+ * @hist:   histogram of its node
+ * @before: the page as it was
+ * @after:  the page as it is; it may have been split or merged
+ * @epoch:  the present one
+ */
+void ks_histogram_replace(struct ks_histogram *hist, struct ks_heat before,
+			  struct ks_heat after, u32 epoch)
+{
+	ks_histogram_add(hist, ks_heat_bin(before, epoch), -BIT(before.order));
+	ks_histogram_add(hist, ks_heat_bin(after, epoch), BIT(after.order));
 }
 
 /**

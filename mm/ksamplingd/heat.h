@@ -8,15 +8,19 @@
 #include <linux/types.h>
 
 #define KS_NR_BINS	32
-#define KS_EPOCH_BITS	27
+#define KS_EPOCH_BITS	20
+#define KS_WINDOW_BITS	3
 #define KS_MAX_ORDER	9	/* 2 MiB; what is larger counts as several of these */
+#define KS_MAX_CONSUMERS 4
 
 /**
- * struct ks_heat - one page, or one folio as its first page
+ * struct ks_heat - one page, or one folio as its first page; all 0: never sampled
  * @heat:  at the last sample; halved for each epoch since
- * @epoch: of the last sample; wraps, after 155 days of epochs of 100 ms
+ * @epoch: of the last sample; wraps, but not before the page has been found cold
  * @order: of the folio that it was counted as
- * @told:  all consumers know that it is hot
+ * @hot:   it was, at the last sample
+ * @told:  consumers that know, and have not asked for more time; a bit for each
+ * @asked: the last window in which one was called, by its lowest bits
  * @word:  all of that, to be read and written at once
  */
 struct ks_heat {
@@ -25,10 +29,22 @@ struct ks_heat {
 			u32 heat;
 			u32 epoch:KS_EPOCH_BITS;
 			u32 order:4;
-			u32 told:1;
+			u32 hot:1;
+			u32 told:KS_MAX_CONSUMERS;
+			u32 asked:KS_WINDOW_BITS;
 		};
 		u64 word;
 	};
+};
+
+/**
+ * struct ks_limits - what it takes to be hot
+ * @heat:    what the hottest that fit into the target have
+ * @samples: besides, so many samples are needed
+ */
+struct ks_limits {
+	u32 heat;
+	u32 samples;
 };
 
 /**
@@ -40,7 +56,12 @@ struct ks_histogram {
 };
 
 u32 ks_heat_now(struct ks_heat h, u32 epoch);
-u32 ks_heat_sample(struct ks_heat *h, struct ks_histogram *hist, u32 epoch, u8 order);
+int ks_heat_bin(struct ks_heat h, u32 epoch);
+bool ks_heat_is_hot(struct ks_heat h, u32 epoch, struct ks_limits limits);
+bool ks_heat_sample(struct ks_heat *h, u32 epoch, u8 order, struct ks_limits limits);
+void ks_histogram_add(struct ks_histogram *hist, int bin, long pages);
+void ks_histogram_replace(struct ks_histogram *hist, struct ks_heat before,
+			  struct ks_heat after, u32 epoch);
 void ks_histogram_cool(struct ks_histogram *hist);
 u32 ks_histogram_threshold(const struct ks_histogram *hist, unsigned long pages);
 

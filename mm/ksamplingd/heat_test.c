@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * KUnit test of heat.c, against a model that halves every page at each epoch and
- * counts them all.
+ * counts them all; and R-29, what is hot.
  */
 #include <kunit/test.h>
 #include <linux/bits.h>
@@ -14,6 +14,8 @@
 #include "heat.h"
 
 #define PAGES	64
+
+static const struct ks_limits no_limits = { .heat = 1, .samples = 1 };
 
 struct model {
 	u32 heat[PAGES];
@@ -45,6 +47,22 @@ static unsigned long model_bin(const struct model *m, int bin)
 	return pages;
 }
 
+static u32 sample(struct ks_heat *h, struct ks_histogram *hist, u32 epoch, u8 order)
+{
+	struct ks_heat before = *h;
+
+	ks_heat_sample(h, epoch, order, no_limits);
+	ks_histogram_replace(hist, before, *h, epoch);
+	return h->heat;
+}
+
+/* As a page that is freed. */
+static void forget(struct ks_heat *h, struct ks_histogram *hist, u32 epoch)
+{
+	ks_histogram_add(hist, ks_heat_bin(*h, epoch), -BIT(h->order));
+	h->word = 0;
+}
+
 static void any_history(struct kunit *test)
 {
 	struct ks_heat *pages = kunit_kcalloc(test, PAGES, sizeof(*pages), GFP_KERNEL);
@@ -68,8 +86,14 @@ static void any_history(struct kunit *test)
 		order = prandom_u32_state(&rnd) % 8 ? m.order[page] :
 			prandom_u32_state(&rnd) % (KS_MAX_ORDER + 1);
 		model_sample(&m, page, order);
-		heat = ks_heat_sample(&pages[page], &hist, epoch, order);
+		heat = sample(&pages[page], &hist, epoch, order);
 		KUNIT_ASSERT_EQ(test, heat, m.heat[page]);
+
+		if (prandom_u32_state(&rnd) % 8 == 0) {
+			page = prandom_u32_state(&rnd) % PAGES;
+			forget(&pages[page], &hist, epoch);
+			m.heat[page] = 0;
+		}
 
 		while (prandom_u32_state(&rnd) % 40 == 0) {
 			model_cool(&m);
@@ -90,9 +114,9 @@ static void huge_pages_compare_with_base_pages(struct kunit *test)
 	struct ks_histogram hist = {};
 	int i;
 
-	ks_heat_sample(&base, &hist, 0, 0);
+	sample(&base, &hist, 0, 0);
 	for (i = 0; i < 512; i++)
-		ks_heat_sample(&huge, &hist, 0, 9);
+		sample(&huge, &hist, 0, 9);
 	KUNIT_EXPECT_EQ(test, base.heat, huge.heat);
 	KUNIT_EXPECT_EQ(test, hist.bin[9], 513);
 }
@@ -107,7 +131,7 @@ static void heat_has_an_end(struct kunit *test)
 
 	hist.bin[31] = 1;
 	for (i = 0; i < 10; i++)
-		ks_heat_sample(&h, &hist, epoch, 0);
+		sample(&h, &hist, epoch, 0);
 	KUNIT_EXPECT_EQ(test, hist.bin[31], 1);
 	KUNIT_EXPECT_EQ(test, ks_heat_now(h, epoch), U32_MAX);
 	KUNIT_EXPECT_EQ(test, ks_heat_now(h, epoch + 31), 1);
@@ -155,7 +179,132 @@ static void threshold_of_zipf(struct kunit *test)
 	}
 }
 
+/* As many samples as are wanted, of any order, and no fewer. */
+static void R29_enough_samples(struct kunit *test)
+{
+	static const u32 wanted[] = { 1, 2, 3, 1000 };
+	struct ks_limits limits = { .heat = 1 };
+	struct ks_heat h;
+	int i, n;
+	u8 order;
+
+	for (i = 0; i < ARRAY_SIZE(wanted); i++) {
+		limits.samples = wanted[i];
+		for (order = 0; order <= KS_MAX_ORDER; order++) {
+			h.word = 0;
+			for (n = 1; n <= 2 * wanted[i]; n++) {
+				KUNIT_EXPECT_EQ(test, ks_heat_sample(&h, 0, order, limits),
+						n == wanted[i]);
+				KUNIT_EXPECT_EQ(test, (bool)h.hot, n >= wanted[i]);
+				KUNIT_EXPECT_EQ(test, ks_heat_is_hot(h, 0, limits), (bool)h.hot);
+			}
+		}
+	}
+}
+
+/* One that is among the hottest has had enough of them as well. */
+static void R29_threshold_and_samples(struct kunit *test)
+{
+	struct ks_limits limits = { .heat = 1600, .samples = 2 };
+	struct ks_heat h = {};
+	int n;
+
+	for (n = 1; n <= 6; n++)
+		KUNIT_EXPECT_EQ(test, ks_heat_sample(&h, 0, 0, limits), n == 4);
+	h.word = 0;
+	limits.heat = 10;
+	for (n = 1; n <= 20; n++)
+		KUNIT_EXPECT_EQ(test, ks_heat_sample(&h, 0, 9, limits), n == 11);
+}
+
+/* It leaves well below where it has entered, and enters only there again. */
+static void R29_hysteresis(struct kunit *test)
+{
+	struct ks_limits limits = { .heat = 4000, .samples = 2 };
+	struct ks_heat h = { .heat = 4500 };
+
+	KUNIT_EXPECT_TRUE(test, ks_heat_is_hot(h, 0, limits));
+	h.heat = 4499;
+	KUNIT_EXPECT_FALSE(test, ks_heat_is_hot(h, 0, limits));
+	h.hot = 1;
+	KUNIT_EXPECT_TRUE(test, ks_heat_is_hot(h, 0, limits));
+	h.heat = 3500;
+	KUNIT_EXPECT_TRUE(test, ks_heat_is_hot(h, 0, limits));
+	h.heat = 3499;
+	KUNIT_EXPECT_FALSE(test, ks_heat_is_hot(h, 0, limits));
+
+	/* Before the first window nothing is. */
+	limits.heat = U32_MAX;
+	h = (struct ks_heat) { .heat = U32_MAX };
+	KUNIT_EXPECT_FALSE(test, ks_heat_is_hot(h, 0, limits));
+
+	/* Of what samples give, half */
+	limits.heat = 1;
+	h = (struct ks_heat) { .heat = 512, .hot = 1 };
+	KUNIT_EXPECT_TRUE(test, ks_heat_is_hot(h, 0, limits));
+	h.heat = 511;
+	KUNIT_EXPECT_FALSE(test, ks_heat_is_hot(h, 0, limits));
+	/* A sample that brings it back above that is too late. */
+	KUNIT_EXPECT_FALSE(test, ks_heat_sample(&h, 0, 0, limits));
+	KUNIT_EXPECT_FALSE(test, h.hot);
+	KUNIT_EXPECT_TRUE(test, ks_heat_sample(&h, 0, 0, limits));
+}
+
+/* Return: how often a page becomes hot that has so many samples in each of 100 epochs. */
+static int entries(u8 order, int samples, int epochs, u32 limit)
+{
+	struct ks_limits limits = { .heat = 1, .samples = limit };
+	struct ks_heat h = {};
+	int epoch, i, n = 0;
+
+	for (epoch = 0; epoch < 100; epoch++)
+		for (i = 0; epoch % epochs == 0 && i < samples; i++)
+			n += ks_heat_sample(&h, epoch, order, limits);
+	return n;
+}
+
+/* What is sampled at a steady rate is told of once, or never. */
+static void R29_no_flapping(struct kunit *test)
+{
+	u8 order;
+	int n;
+
+	for (order = 0; order <= KS_MAX_ORDER; order++) {
+		/* Fewer than half of what it takes */
+		KUNIT_EXPECT_EQ(test, entries(order, 1, 2, 3), 0);
+		for (n = 2; n < 20; n++)
+			KUNIT_EXPECT_EQ(test, entries(order, n, 1, 2), 1);
+		/* There may be an epoch without samples in between. */
+		KUNIT_EXPECT_EQ(test, entries(order, 4, 2, 2), 1);
+	}
+	/* A huge page that is sampled once at a time */
+	for (n = 1; n < 10; n++)
+		KUNIT_EXPECT_EQ(test, entries(KS_MAX_ORDER, 1, n, 2), 0);
+}
+
+/* Who was told of another folio, or before the page was cold, was not told of this one. */
+static void R29_told_of_what_is_there(struct kunit *test)
+{
+	struct ks_limits limits = { .heat = 1, .samples = 2 };
+	struct ks_heat h = { .heat = 1024, .hot = 1, .told = 5 };
+
+	KUNIT_EXPECT_FALSE(test, ks_heat_sample(&h, 0, 0, limits));
+	KUNIT_EXPECT_EQ(test, (u32)h.told, 5);
+	KUNIT_EXPECT_TRUE(test, ks_heat_sample(&h, 0, 1, limits));
+	KUNIT_EXPECT_EQ(test, (u32)h.told, 0);
+
+	h = (struct ks_heat) { .heat = 1024, .hot = 1, .told = 5 };
+	KUNIT_EXPECT_FALSE(test, ks_heat_sample(&h, 2, 0, limits));
+	KUNIT_EXPECT_EQ(test, (u32)h.told, 0);
+	KUNIT_EXPECT_TRUE(test, ks_heat_sample(&h, 2, 0, limits));
+}
+
 static struct kunit_case heat_cases[] = {
+	KUNIT_CASE(R29_enough_samples),
+	KUNIT_CASE(R29_hysteresis),
+	KUNIT_CASE(R29_no_flapping),
+	KUNIT_CASE(R29_threshold_and_samples),
+	KUNIT_CASE(R29_told_of_what_is_there),
 	KUNIT_CASE(any_history),
 	KUNIT_CASE(heat_has_an_end),
 	KUNIT_CASE(huge_pages_compare_with_base_pages),

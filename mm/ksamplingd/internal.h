@@ -23,6 +23,7 @@
  * @source:	    index into ks_sources
  * @cool_ms:	    how long it takes until heat is halved
  * @hot_target_mb:  how much memory is called hot; 0: what the fast nodes have
+ * @hot_samples:    so many samples it takes at least
  * @cpus:	    which are sampled, if @cpus_named
  * @cpus_named:	    otherwise they are those of ks_wanted_cpus()
  * @nodes:	    on whose CPUs the thread runs
@@ -40,6 +41,7 @@ struct ks_knobs {
 	u32 source;
 	u32 cool_ms;
 	u32 hot_target_mb;
+	u32 hot_samples;
 	struct cpumask cpus;
 	bool cpus_named;
 	nodemask_t nodes;

@@ -2,45 +2,128 @@
 /*
  * ksamplingd: the heat of all pages, by physical address.
  *
- * A page has 8 bytes, in blocks for 2 MiB of memory that are allocated when something
- * of a block is sampled for the first time, and dropped when sampling ends. So it costs
- * memory only while it is on, and only for memory that is used. A page that is freed
- * keeps its heat, and cools down unless its next owner heats it again.
+ * A page has a word of 8 bytes, in blocks for 2 MiB of memory. A block is allocated when
+ * something of it is sampled for the first time, and dropped when all of it has become
+ * cold, or sampling ends. So it costs memory only while it is on, and only for memory that
+ * is used.
  *
- * Which folio a page is part of is looked at without a reference to it. It may be split
- * or freed at the same time; then the sample counts for what the page was or will be.
+ * Heat belongs to what is in the page (R-29). It goes along when a folio is migrated, and
+ * is gone when a page is freed. If a folio is split, its first page keeps the heat until
+ * it is sampled again or freed, and the other ones begin with none; nor do pages that are
+ * copied into a larger folio bring theirs along. A hugetlb page keeps it while it waits in
+ * the pool of the system for its next user. Movable pages that are not folios, as those of
+ * zsmalloc, are not followed.
  *
- * Locking: only the thread changes anything. Whoever else looks sees each page, and
- * each bin, as it was at some moment; ks_pages_lock keeps them meanwhile. The epoch that
- * is read after a page is not older than that page's.
- * ks_consumers_lock is held while one of them is called. Order: ks_pages_lock, then
- * get_online_mems(), then ks_consumers_lock.
+ * Who changes a word:
+ *
+ *	the thread		a sample; what has become cold; who knows of it
+ *	ksamplingd_freed()	to 0; on any CPU, in any context but NMI
+ *	ksamplingd_migrated()	to 0, and that of the new place to what was here; likewise
+ *
+ * All of them by cmpxchg() or xchg(), so that whoever replaces a word knows what was there,
+ * and takes that, and only that, out of the histogram. The histograms are the thread's.
+ * The others leave it a message, how much there is to be added to which bin; it folds that
+ * in once in a window, and before the bins move. (If an epoch ends between the two looks of
+ * such a hook, at the epoch and at the bin, one page is in the bin above its own, and leaves
+ * the histogram an epoch later.) A page is not freed while it is sampled, because that is
+ * done with a reference to its folio.
+ *
+ * Locking: blocks and what holds the histograms are found, and stay while they are in use,
+ * under RCU; whoever takes one away has it freed after a grace period. The lock of
+ * ks_blocks, with interrupts off, is for who adds or takes away a block. Some callers of
+ * ksamplingd_migrated() hold spinlocks, and have interrupts off.
+ * ks_consumers_lock (a mutex) is for who registers or unregisters. Consumers are called
+ * under ks_consumers_srcu and nothing else.
+ *
+ * What keeps struct page: memory is taken offline before its struct pages may be freed, and
+ * between the two, after it has been marked offline, comes the notifier MEM_OFFLINE.
+ * memory_goes() waits for a grace period there. So who finds a page by
+ * pfn_to_online_page() under RCU may read its struct page until the end of that; and if it
+ * gets a reference until then, the page is in use, and for memory with such pages the way
+ * offline does not come to its end. Nobody has to wait for hotplug, which may take as long as
+ * it likes, get_online_mems() above all.
  */
+#include <linux/atomic.h>
+#include <linux/cleanup.h>
 #include <linux/ksamplingd.h>
-#include <linux/memory_hotplug.h>
+#include <linux/memory.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/nodemask.h>
+#include <linux/rcupdate.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <linux/srcu.h>
 #include <linux/xarray.h>
 
 #include "pages.h"
 
 #define BLOCK_PAGES	BIT(KS_MAX_ORDER)
 
-static DEFINE_XARRAY(ks_blocks);
-static DEFINE_MUTEX(ks_pages_lock);
-static unsigned long ks_nr_blocks;
+/* How many blocks are looked at in a window: about 0.2 ms, or 2 ms if somebody waits. */
+#define SWEEP_BLOCKS	256
+#define HASTY_SWEEP	(10 * SWEEP_BLOCKS)
 
+/**
+ * struct ks_node - how hot a node is
+ * @hist:  its histogram; the thread's
+ * @moved: base pages that are to be added to it, see above
+ */
+struct ks_node {
+	struct ks_histogram hist;
+	atomic_long_t moved[KS_NR_BINS];
+};
+
+DEFINE_STATIC_KEY_FALSE(ks_pages_have_heat);
+
+static DEFINE_XARRAY_FLAGS(ks_blocks, XA_FLAGS_LOCK_IRQ);
+static bool ks_takes_blocks;			/* under the lock of ks_blocks */
+static atomic_long_t ks_nr_blocks;
+static struct ks_node __rcu *ks_nodes;		/* NULL: there is no thread */
+
+/* Written by the thread, or while there is none. */
 static u32 ks_epoch;
-static u32 ks_threshold = 1;
+static u32 ks_window;
+static struct ks_limits ks_limits = { .heat = 1, .samples = 1 };
 static unsigned long ks_target;
-static struct ks_histogram *ks_histograms;	/* NULL: there is no thread */
+static unsigned long ks_sweep;			/* block at which it goes on */
+static unsigned long ks_cleaning;		/* of ks_stale_slots: is being done */
 
-static LIST_HEAD(ks_consumers);
+static struct ks_consumer __rcu *ks_consumers[KS_MAX_CONSUMERS];
 static DEFINE_MUTEX(ks_consumers_lock);
-static bool ks_newcomer;	/* a consumer that has not been told of what is hot already */
+DEFINE_STATIC_SRCU(ks_consumers_srcu);
+static unsigned long ks_slots;			/* that have a consumer */
+static unsigned long ks_stale_slots;		/* that have bits of one that has gone */
+
+/* The thread's own, which only it can take away. */
+static struct ks_node *own_node(int nid)
+{
+	return &rcu_dereference_protected(ks_nodes, true)[nid];
+}
+
+/* ------------------------------- Start and stop ------------------------------- */
+
+static void take_blocks(bool take)
+{
+	unsigned long flags;
+
+	xa_lock_irqsave(&ks_blocks, flags);
+	ks_takes_blocks = take;
+	xa_unlock_irqrestore(&ks_blocks, flags);
+}
+
+/* Only the thread, or who has ended it, does so. */
+static void drop_block(unsigned long index)
+{
+	struct ks_heat *block;
+	unsigned long flags;
+
+	xa_lock_irqsave(&ks_blocks, flags);
+	block = __xa_erase(&ks_blocks, index);
+	xa_unlock_irqrestore(&ks_blocks, flags);
+	kvfree_rcu_mightsleep(block);
+	atomic_long_dec(&ks_nr_blocks);
+}
 
 /**
  * ks_pages_start - begin with pages that are all cold
@@ -50,11 +133,20 @@ static bool ks_newcomer;	/* a consumer that has not been told of what is hot alr
  */
 int ks_pages_start(void)
 {
-	guard(mutex)(&ks_pages_lock);
-	ks_histograms = kvcalloc(nr_node_ids, sizeof(*ks_histograms), GFP_KERNEL);
-	ks_threshold = U32_MAX;		/* until there is something to compare */
-	WRITE_ONCE(ks_newcomer, false);	/* nobody has been told of anything */
-	return ks_histograms ? 0 : -ENOMEM;
+	struct ks_node *nodes = kvcalloc(nr_node_ids, sizeof(*nodes), GFP_KERNEL);
+
+	if (!nodes)
+		return -ENOMEM;
+	/* Until there is something to compare. */
+	WRITE_ONCE(ks_limits.heat, U32_MAX);
+	/* Nobody has been told of anything. */
+	WRITE_ONCE(ks_stale_slots, 0);
+	ks_cleaning = 0;
+	ks_sweep = 0;
+	rcu_assign_pointer(ks_nodes, nodes);
+	take_blocks(true);
+	static_branch_enable(&ks_pages_have_heat);
+	return 0;
 }
 
 /**
@@ -64,121 +156,343 @@ int ks_pages_start(void)
  */
 void ks_pages_stop(void)
 {
+	struct ks_node *nodes = own_node(0);
 	struct ks_heat *block;
 	unsigned long index;
 
-	guard(mutex)(&ks_pages_lock);
+	static_branch_disable(&ks_pages_have_heat);
+	take_blocks(false);
 	xa_for_each(&ks_blocks, index, block) {
-		kfree(block);
+		drop_block(index);
 		cond_resched();
 	}
 	xa_destroy(&ks_blocks);
-	WRITE_ONCE(ks_nr_blocks, 0);
-	kvfree(ks_histograms);
-	ks_histograms = NULL;
+	RCU_INIT_POINTER(ks_nodes, NULL);
+	kvfree_rcu_mightsleep(nodes);
 }
+
+/* --------------------------------- Consumers --------------------------------- */
 
 /**
  * ksamplingd_register - be told of hot pages from now on
  * @c: who
  *
- * Of those that are hot already as well, when they are sampled next; then so is everybody
- * else once more.
+ * Of those that are hot already as well, when they are sampled next. Who gets the place of
+ * somebody who has just gone is told of nothing for some windows.
  *
- * Context: process context.
+ * Context: process context; also within ks_consumer::hot of another one.
+ * Return: 0, or -EBUSY: there are four already.
  */
-void ksamplingd_register(struct ks_consumer *c)
+int ksamplingd_register(struct ks_consumer *c)
 {
+	unsigned int slot;
+
 	guard(mutex)(&ks_consumers_lock);
-	list_add_tail(&c->list, &ks_consumers);
-	WRITE_ONCE(ks_newcomer, true);
+	/* Of the places that are free, one that nothing is left in. */
+	slot = ffz(ks_slots | READ_ONCE(ks_stale_slots));
+	if (slot >= KS_MAX_CONSUMERS)
+		slot = ffz(ks_slots);
+	if (slot >= KS_MAX_CONSUMERS)
+		return -EBUSY;
+	c->slot = slot;
+	rcu_assign_pointer(ks_consumers[slot], c);
+	WRITE_ONCE(ks_slots, ks_slots | BIT(slot));
+	return 0;
 }
 
 /**
  * ksamplingd_unregister - be told no more
  * @c: who; not called any more when this returns
  *
- * Context: process context, not within ks_consumer::hot.
+ * Context: process context, not within its own ks_consumer::hot. Waits for a call of a
+ * consumer that is going on.
  */
 void ksamplingd_unregister(struct ks_consumer *c)
 {
-	guard(mutex)(&ks_consumers_lock);
-	list_del(&c->list);
-}
-
-static void tell_consumers(unsigned long pfn, u8 order, int nid)
-{
-	struct ks_consumer *c;
-
-	guard(mutex)(&ks_consumers_lock);
-	list_for_each_entry(c, &ks_consumers, list)
-		c->hot(c, pfn, order, nid);
-}
-
-/* Rather than reclaim for it, what there is no memory for is discarded. */
-static struct ks_heat *new_block(unsigned long index)
-{
-	struct ks_heat *block;
-
-	block = kcalloc(BLOCK_PAGES, sizeof(*block), GFP_NOWAIT | __GFP_NOWARN);
-	if (!block)
-		return NULL;
-	if (xa_is_err(xa_store(&ks_blocks, index, block, GFP_NOWAIT | __GFP_NOWARN))) {
-		kfree(block);
-		return NULL;
+	scoped_guard(mutex, &ks_consumers_lock) {
+		RCU_INIT_POINTER(ks_consumers[c->slot], NULL);
+		WRITE_ONCE(ks_slots, ks_slots & ~BIT(c->slot));
+		/* Whom the thread still took to be there is in words that it sweeps later. */
+		set_bit(c->slot, &ks_stale_slots);
 	}
-	WRITE_ONCE(ks_nr_blocks, ks_nr_blocks + 1);
-	return block;
+	synchronize_srcu(&ks_consumers_srcu);
 }
 
-static struct ks_heat *heat_of(unsigned long pfn)
+static unsigned long listeners(void)
 {
-	unsigned long index = pfn / BLOCK_PAGES;
-	struct ks_heat *block = xa_load(&ks_blocks, index) ?: new_block(index);
+	return READ_ONCE(ks_slots) & ~READ_ONCE(ks_stale_slots);
+}
+
+/* It has what is there now: who is to be called, and is taken to be told by that. */
+static unsigned long whom_to_tell(struct ks_heat *h, bool entered)
+{
+	u32 window = ks_window & GENMASK(KS_WINDOW_BITS - 1, 0);
+	unsigned long ask = h->hot ? listeners() & ~h->told : 0;
+
+	if (!ask || (!entered && h->asked == window))
+		return 0;
+	h->asked = window;
+	h->told |= ask;
+	return ask;
+}
+
+/* The word of a page, or NULL; under RCU. */
+static struct ks_heat *place_of(unsigned long pfn)
+{
+	struct ks_heat *block = xa_load(&ks_blocks, pfn / BLOCK_PAGES);
 
 	return block ? &block[pfn % BLOCK_PAGES] : NULL;
 }
 
+static void ask_later(unsigned long pfn, unsigned long slots)
+{
+	struct ks_heat *place, old, new;
+
+	guard(rcu)();
+	place = place_of(pfn);
+	if (!place)
+		return;
+	old.word = READ_ONCE(place->word);
+	do {
+		if (!old.hot)
+			return;
+		new = old;
+		new.told &= ~slots;
+	} while (!try_cmpxchg(&place->word, &old.word, new.word));
+}
+
+static void tell(const struct ks_hot_page *page, unsigned long slots)
+{
+	unsigned long later = 0;
+	struct ks_consumer *c;
+	unsigned int slot;
+
+	scoped_guard(srcu, &ks_consumers_srcu) {
+		for_each_set_bit(slot, &slots, KS_MAX_CONSUMERS) {
+			c = srcu_dereference(ks_consumers[slot], &ks_consumers_srcu);
+			if (c && c->hot(c, page) == KS_LATER)
+				later |= BIT(slot);
+		}
+	}
+	if (later)
+		ask_later(page->pfn, later);
+}
+
+/* ---------------------------------- Samples ---------------------------------- */
+
+/* Rather than reclaim for it, what there is no memory for is not noted. Under RCU. */
+static struct ks_heat *add_block(unsigned long index)
+{
+	const gfp_t gfp = GFP_NOWAIT | __GFP_NOWARN;
+	struct ks_heat *block, *other;
+	unsigned long flags;
+
+	block = kcalloc(BLOCK_PAGES, sizeof(*block), gfp);
+	if (!block)
+		return NULL;
+	xa_lock_irqsave(&ks_blocks, flags);
+	other = ks_takes_blocks ? __xa_cmpxchg(&ks_blocks, index, NULL, block, gfp) :
+				  XA_ERROR(-ESHUTDOWN);
+	xa_unlock_irqrestore(&ks_blocks, flags);
+	if (!other) {
+		atomic_long_inc(&ks_nr_blocks);
+		return block;
+	}
+	kfree(block);
+	return xa_is_err(other) ? NULL : other;
+}
+
+static struct ks_heat *make_place(unsigned long pfn)
+{
+	struct ks_heat *block;
+
+	if (place_of(pfn))
+		return place_of(pfn);
+	block = add_block(pfn / BLOCK_PAGES);
+	return block ? &block[pfn % BLOCK_PAGES] : NULL;
+}
+
+/* Return: the folio that a page is part of, with a reference, or NULL: it is not in use. */
+static struct folio *get_folio(unsigned long pfn)
+{
+	struct folio *folio;
+	struct page *page;
+
+	guard(rcu)();
+	page = pfn_to_online_page(pfn);
+	if (!page)
+		return NULL;
+	folio = page_folio(page);
+	if (!folio_try_get(folio))
+		return NULL;
+	/* It may have been split, or freed and taken again, in between. */
+	if (page_folio(page) == folio)
+		return folio;
+	folio_put(folio);
+	return NULL;
+}
+
 /**
  * ks_pages_sample - count one access
- * @phys: physical address, 0 if it is not known
+ * @phys:     physical address, 0 if it is not known
+ * @from_nid: node of the CPU, or NUMA_NO_NODE
+ * @store:    by an event of stores
  *
- * Context: the thread, with get_online_mems().
+ * Context: the thread.
  * Return: KS_NOT_DISCARDED, or why it could not be counted.
  */
-enum ks_discard ks_pages_sample(u64 phys)
+enum ks_discard ks_pages_sample(u64 phys, int from_nid, bool store)
 {
-	unsigned long pfn = PHYS_PFN(phys);
-	struct ks_heat *place, h;
-	struct page *page;
-	bool hot;
-	u8 order;
-	int nid;
+	struct ks_hot_page page = { .from_nid = from_nid, .store = store };
+	struct ks_heat *place, old, new;
+	struct folio *folio;
+	unsigned long ask;
+	bool entered;
 
 	if (!phys)
 		return KS_NO_ADDRESS;
-	page = pfn_to_online_page(pfn);
-	if (!page)
+	folio = get_folio(PHYS_PFN(phys));
+	if (!folio)
 		return KS_NO_PAGE;
+	page.order = min(folio_order(folio), KS_MAX_ORDER);
+	page.pfn = round_down(PHYS_PFN(phys), BIT(page.order));
+	page.nid = folio_nid(folio);
 
-	order = min(compound_order(compound_head(page)), KS_MAX_ORDER);
-	pfn = round_down(pfn, BIT(order));
-	place = heat_of(pfn);
-	if (!place)
+	rcu_read_lock();
+	place = make_place(page.pfn);
+	if (!place) {
+		rcu_read_unlock();
+		folio_put(folio);
 		return KS_NO_MEMORY;
+	}
+	old.word = READ_ONCE(place->word);
+	do {
+		new = old;
+		entered = ks_heat_sample(&new, ks_epoch, page.order, ks_limits);
+		ask = whom_to_tell(&new, entered);
+		/* After the epoch that it has, see hot_show(). */
+	} while (!try_cmpxchg(&place->word, &old.word, new.word));
+	rcu_read_unlock();
+	ks_histogram_replace(&own_node(page.nid)->hist, old, new, ks_epoch);
+	/* Who is told may want to move it, which a reference would prevent. */
+	folio_put(folio);
 
-	h = *place;
-	/* It may have become cold, or another folio, without being seen. */
-	if (ks_heat_now(h, ks_epoch) < ks_threshold || h.order != order)
-		h.told = false;
-	nid = page_to_nid(page);
-	hot = ks_heat_sample(&h, &ks_histograms[nid], ks_epoch, order) >= ks_threshold;
-	if (hot && !h.told)
-		tell_consumers(pfn, order, nid);
-	h.told = hot;
-	/* After the epoch that it has, see hot_show(). */
-	smp_store_release(&place->word, h.word);
+	page.heat = new.heat;
+	if (ask)
+		tell(&page, ask);
 	return KS_NOT_DISCARDED;
+}
+
+/* ------------------------------ What becomes of pages ------------------------------ */
+
+/* The histogram of a node is to have a page more, or less; under RCU. */
+static void count_moved(int nid, struct ks_heat h, int sign)
+{
+	struct ks_node *nodes = rcu_dereference(ks_nodes);
+	int bin = ks_heat_bin(h, READ_ONCE(ks_epoch));
+
+	if (nodes && bin >= 0)
+		atomic_long_add(sign * (long)BIT(h.order), &nodes[nid].moved[bin]);
+}
+
+/* Under RCU. Return: what was there. */
+static struct ks_heat take_heat(unsigned long pfn, int nid)
+{
+	struct ks_heat *place = place_of(pfn);
+	struct ks_heat h = {};
+
+	/* Nearly always there is nothing to be written. */
+	if (!place || !READ_ONCE(place->word))
+		return h;
+	h.word = xchg(&place->word, 0);
+	count_moved(nid, h, -1);
+	return h;
+}
+
+/* Under RCU. */
+static void give_heat(unsigned long pfn, int nid, struct ks_heat h)
+{
+	struct ks_heat *place = make_place(pfn);
+	struct ks_heat before;
+
+	if (!place)
+		return;
+	before.word = xchg(&place->word, h.word);
+	count_moved(nid, before, -1);
+	count_moved(nid, h, 1);
+}
+
+/**
+ * __ksamplingd_freed - what is in a page is gone
+ * @page:  the first one
+ * @order: of what goes back to the allocator
+ *
+ * Context: any but NMI.
+ */
+void __ksamplingd_freed(struct page *page, unsigned int order)
+{
+	unsigned long pfn = page_to_pfn(page), i;
+
+	guard(rcu)();
+	for (i = 0; i < BIT(order); i += BLOCK_PAGES)
+		take_heat(pfn + i, page_to_nid(page));
+}
+
+/**
+ * __ksamplingd_migrated - what is in a folio is in another one now
+ * @to:   the new one
+ * @from: the old one, of the same size
+ *
+ * On another node the page is news to consumers again.
+ *
+ * Context: any but NMI; with references to both.
+ */
+void __ksamplingd_migrated(struct folio *to, struct folio *from)
+{
+	int to_nid = folio_nid(to), from_nid = folio_nid(from);
+	struct ks_heat h;
+	long i;
+
+	guard(rcu)();
+	for (i = 0; i < folio_nr_pages(from); i += BLOCK_PAGES) {
+		h = take_heat(folio_pfn(from) + i, from_nid);
+		if (!h.word)
+			continue;
+		if (to_nid != from_nid)
+			h.told = 0;
+		give_heat(folio_pfn(to) + i, to_nid, h);
+	}
+}
+
+/* Whoever has found one of these pages to be online has done with it, see above. */
+static int memory_goes(struct notifier_block *nb, unsigned long action, void *data)
+{
+	if (action == MEM_OFFLINE)
+		synchronize_rcu();
+	return NOTIFY_OK;
+}
+
+static int __init ks_pages_init(void)
+{
+	return hotplug_memory_notifier(memory_goes, DEFAULT_CALLBACK_PRI);
+}
+subsys_initcall(ks_pages_init);
+
+/* ---------------------------------- Windows ---------------------------------- */
+
+/* What hooks have left. */
+static void fold(void)
+{
+	struct ks_node *node;
+	int nid, bin;
+
+	for (nid = 0; nid < nr_node_ids; nid++) {
+		node = own_node(nid);
+		for (bin = 0; bin < KS_NR_BINS; bin++)
+			if (atomic_long_read(&node->moved[bin]))
+				ks_histogram_add(&node->hist, bin,
+						 atomic_long_xchg(&node->moved[bin], 0));
+	}
 }
 
 /* The hottest that fit into the target, over all nodes. */
@@ -189,68 +503,129 @@ static void set_threshold(void)
 
 	for (nid = 0; nid < nr_node_ids; nid++)
 		for (bin = 0; bin < KS_NR_BINS; bin++)
-			sum.bin[bin] += ks_histograms[nid].bin[bin];
-	WRITE_ONCE(ks_threshold, ks_histogram_threshold(&sum, ks_target));
+			sum.bin[bin] += own_node(nid)->hist.bin[bin];
+	WRITE_ONCE(ks_limits.heat, ks_histogram_threshold(&sum, ks_target));
 }
 
-/* Whoever is hot is told of again. */
-static void forget_told(void)
+/* Return: false if all of the block is cold. What is gets no older, nor do stale bits. */
+static bool sweep_block(struct ks_heat *block)
 {
-	struct ks_heat *block, h;
-	unsigned long index;
+	struct ks_heat old, new;
+	bool warm = false;
 	int i;
 
-	xa_for_each(&ks_blocks, index, block) {
-		for (i = 0; i < BLOCK_PAGES; i++) {
-			h = block[i];
-			if (!h.told)
-				continue;
-			h.told = false;
-			/* As in ks_pages_sample(). */
-			smp_store_release(&block[i].word, h.word);
+	for (i = 0; i < BLOCK_PAGES; i++) {
+		old.word = READ_ONCE(block[i].word);
+		if (!old.word)
+			continue;
+		new = old;
+		if (ks_heat_now(old, ks_epoch)) {
+			warm = true;
+			new.told &= ~ks_cleaning;
+		} else {
+			new.word = 0;
 		}
+		/* Where it was freed or migrated at the same time, it is as good next time. */
+		if (new.word != old.word && cmpxchg(&block[i].word, old.word, new.word) != old.word)
+			warm = true;
+	}
+	return warm;
+}
+
+/*
+ * A part of all blocks: drops those that are cold. If heat comes into one of them by a
+ * migration at the same time, it is lost. When it has been through all of them, nothing is
+ * left of consumers that had gone when it began.
+ */
+static void sweep(void)
+{
+	unsigned long stale = READ_ONCE(ks_stale_slots);
+	struct ks_heat *block;
+	int left;
+
+	if (stale & ~ks_cleaning) {
+		ks_cleaning = stale;
+		ks_sweep = 0;
+	}
+	for (left = ks_cleaning ? HASTY_SWEEP : SWEEP_BLOCKS; left; left--) {
+		block = xa_find(&ks_blocks, &ks_sweep, ULONG_MAX, XA_PRESENT);
+		if (!block) {
+			ks_sweep = 0;
+			for (stale = ks_cleaning; stale; stale &= stale - 1)
+				clear_bit(__ffs(stale), &ks_stale_slots);
+			ks_cleaning = 0;
+			return;
+		}
+		if (!sweep_block(block))
+			drop_block(ks_sweep);
+		ks_sweep++;
 		cond_resched();
 	}
 }
 
 /**
  * ks_pages_window - a window has ended: the heat has changed
- * @target: how much memory may be called hot, base pages
+ * @target:  how much memory may be called hot, base pages
+ * @samples: how many a page needs to be called hot
  *
- * Context: the thread.
+ * Context: the thread; may sleep.
  */
-void ks_pages_window(unsigned long target)
+void ks_pages_window(unsigned long target, u32 samples)
 {
-	ks_target = target;
+	WRITE_ONCE(ks_target, target);
+	WRITE_ONCE(ks_limits.samples, samples);
+	ks_window++;
+	fold();
 	set_threshold();
-	/* Nearly always there is no need to write it. */
-	if (READ_ONCE(ks_newcomer) && xchg(&ks_newcomer, false))
-		forget_told();
+	sweep();
 }
 
 /**
  * ks_pages_cool - all heat is halved
  *
- * Context: the thread.
+ * Context: the thread; may sleep.
  */
 void ks_pages_cool(void)
 {
 	int nid;
 
+	fold();
 	WRITE_ONCE(ks_epoch, ks_epoch + 1);
 	for (nid = 0; nid < nr_node_ids; nid++)
-		ks_histogram_cool(&ks_histograms[nid]);
+		ks_histogram_cool(&own_node(nid)->hist);
 	set_threshold();
+	/* Also so that no page is left alone until its epoch has wrapped. */
+	sweep();
+}
+
+/* ------------------------------------ Views ------------------------------------ */
+
+static struct ks_limits limits_now(void)
+{
+	return (struct ks_limits) {
+		.heat = READ_ONCE(ks_limits.heat),
+		.samples = READ_ONCE(ks_limits.samples),
+	};
 }
 
 /**
- * ks_pages_threshold - from which heat on is a page hot?
+ * ks_pages_threshold - from which heat on is a page hot, if it has had enough samples?
  *
  * Return: heat.
  */
 u32 ks_pages_threshold(void)
 {
-	return READ_ONCE(ks_threshold);
+	return READ_ONCE(ks_limits.heat);
+}
+
+/**
+ * ks_pages_target - how much memory may be called hot
+ *
+ * Return: base pages, as it was in the last window.
+ */
+unsigned long ks_pages_target(void)
+{
+	return READ_ONCE(ks_target);
 }
 
 /**
@@ -260,12 +635,14 @@ u32 ks_pages_threshold(void)
  */
 void ks_pages_histogram(int nid, struct ks_histogram *hist)
 {
+	struct ks_node *nodes;
 	int bin;
 
 	*hist = (struct ks_histogram) {};
-	guard(mutex)(&ks_pages_lock);
-	for (bin = 0; ks_histograms && bin < KS_NR_BINS; bin++)
-		hist->bin[bin] = READ_ONCE(ks_histograms[nid].bin[bin]);
+	guard(rcu)();
+	nodes = rcu_dereference(ks_nodes);
+	for (bin = 0; nodes && bin < KS_NR_BINS; bin++)
+		hist->bin[bin] = READ_ONCE(nodes[nid].hist.bin[bin]);
 }
 
 /**
@@ -275,58 +652,62 @@ void ks_pages_histogram(int nid, struct ks_histogram *hist)
  */
 unsigned long ks_pages_bytes(void)
 {
-	return READ_ONCE(ks_nr_blocks) * BLOCK_PAGES * sizeof(struct ks_heat);
+	return atomic_long_read(&ks_nr_blocks) * BLOCK_PAGES * sizeof(struct ks_heat);
 }
 
-/* One block at a time; ks_pages_lock is held while the reader's buffer is filled. */
+/* One block at a time, by its index + 1: it may be gone when it is to be shown. */
 static void *hot_block(loff_t *pos)
 {
 	unsigned long index = *pos;
-	struct ks_heat *block = xa_find(&ks_blocks, &index, ULONG_MAX, XA_PRESENT);
 
-	if (block)
-		*pos = index;
-	return block;
+	if (!xa_find(&ks_blocks, &index, ULONG_MAX, XA_PRESENT))
+		return NULL;
+	*pos = index;
+	return (void *)(index + 1);
 }
 
 static void *hot_start(struct seq_file *m, loff_t *pos)
 {
-	mutex_lock(&ks_pages_lock);
 	return hot_block(pos);
 }
 
-static void *hot_next(struct seq_file *m, void *block, loff_t *pos)
+static void *hot_next(struct seq_file *m, void *v, loff_t *pos)
 {
 	++*pos;
 	cond_resched();
 	return hot_block(pos);
 }
 
-static void hot_stop(struct seq_file *m, void *block)
+static void hot_stop(struct seq_file *m, void *v)
 {
-	mutex_unlock(&ks_pages_lock);
+}
+
+static void show_if_hot(struct seq_file *m, unsigned long pfn, struct ks_heat h)
+{
+	u32 epoch = READ_ONCE(ks_epoch);
+	struct page *page;
+
+	if (!ks_heat_is_hot(h, epoch, limits_now()))
+		return;
+	page = pfn_to_online_page(pfn);
+	if (page)
+		seq_printf(m, "%d 0x%lx %u %u\n", page_to_nid(page), pfn, h.order,
+			   ks_heat_now(h, epoch));
 }
 
 static int hot_show(struct seq_file *m, void *v)
 {
-	unsigned long pfn = m->index * BLOCK_PAGES;
-	const struct ks_heat *block = v;
-	struct ks_heat h;
-	struct page *page;
-	u32 heat;
+	unsigned long index = (unsigned long)v - 1;
+	struct ks_heat *block, h;
 	int i;
 
-	get_online_mems();
-	for (i = 0; i < BLOCK_PAGES; i++) {
-		/* The epoch is not older, see ks_pages_sample(). */
+	guard(rcu)();
+	block = xa_load(&ks_blocks, index);
+	for (i = 0; block && i < BLOCK_PAGES; i++) {
+		/* The epoch that is read next is not older than that of the page. */
 		h.word = smp_load_acquire(&block[i].word);
-		heat = ks_heat_now(h, READ_ONCE(ks_epoch));
-		page = heat >= ks_pages_threshold() ? pfn_to_online_page(pfn + i) : NULL;
-		if (page)
-			seq_printf(m, "%d 0x%lx %u %u\n", page_to_nid(page), pfn + i,
-				   h.order, heat);
+		show_if_hot(m, index * BLOCK_PAGES + i, h);
 	}
-	put_online_mems();
 	return 0;
 }
 

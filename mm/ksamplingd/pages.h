@@ -17,7 +17,7 @@ extern const struct seq_operations ks_hot_pages_sops;
 enum ks_discard {
 	KS_NOT_DISCARDED,
 	KS_NO_ADDRESS,		/* no physical address: the page was gone by then */
-	KS_NO_PAGE,		/* an address that is not one of memory */
+	KS_NO_PAGE,		/* an address that is not one of memory in use */
 	KS_NO_MEMORY,		/* nowhere to note it */
 	KS_BAD_RECORD,		/* not what a sample looks like */
 	KS_NOT_MEMORY,		/* a cache had it, or it is not known who had */
@@ -27,11 +27,12 @@ enum ks_discard {
 
 int ks_pages_start(void);
 void ks_pages_stop(void);
-enum ks_discard ks_pages_sample(u64 phys);
+enum ks_discard ks_pages_sample(u64 phys, int from_nid, bool store);
 void ks_pages_cool(void);
-void ks_pages_window(unsigned long target);
+void ks_pages_window(unsigned long target, u32 samples);
 
 u32 ks_pages_threshold(void);
+unsigned long ks_pages_target(void);
 void ks_pages_histogram(int nid, struct ks_histogram *hist);
 unsigned long ks_pages_bytes(void);
 

@@ -16,10 +16,10 @@
  * be read by anybody at any time.
  */
 #include <linux/err.h>
-#include <linux/memory_hotplug.h>
 #include <linux/perf_event.h>
 #include <linux/perf_kernel_ring.h>
 #include <linux/sched/clock.h>
+#include <linux/topology.h>
 #include <linux/vmstat.h>
 
 #define CREATE_TRACE_POINTS
@@ -50,19 +50,19 @@ static void lose(struct ks_counts *counts, u64 lost)
 	count_vm_events(KSAMPLINGD_LOST, lost);
 }
 
-static void take_sample(const struct ks_ring *ring, const struct ks_record *r)
+static void take_sample(struct ks_ring *ring, const struct ks_record *r)
 {
 	enum ks_discard why = ks_record_filter(r, &ring->event->attr);
 
 	if (!why)
-		why = ks_pages_sample(r->phys);
+		why = ks_pages_sample(r->phys, ring->nid, ring->store);
 	trace_ksamplingd_sample(r->pid, r->tid, r->addr, r->phys, why);
 	count_sample(ring->counts, why);
 }
 
 static void take_record(const struct perf_event_header *header, void *data)
 {
-	const struct ks_ring *ring = data;
+	struct ks_ring *ring = data;
 	struct ks_counts *counts = ring->counts;
 	struct ks_record r = ks_record_parse(header, &ring->event->attr);
 
@@ -127,7 +127,13 @@ int ks_ring_open(struct ks_ring *ring, const struct ks_source *source,
 		return err;
 	}
 
-	*ring = (struct ks_ring) { .event = event, .counts = counts, .period = period };
+	*ring = (struct ks_ring) {
+		.event = event,
+		.counts = counts,
+		.nid = cpu_to_node(cpu),
+		.store = what->kind == KS_STORES,
+		.period = period,
+	};
 	perf_event_enable(event);
 	return 0;
 }
@@ -145,10 +151,8 @@ static bool take_batch(struct ks_ring *ring, int batch)
 /* All that is in there. It does not become more. */
 static void empty(struct ks_ring *ring)
 {
-	get_online_mems();
 	while (take_batch(ring, MAX_BATCH))
 		cond_resched();
-	put_online_mems();
 	count_lost(ring);
 }
 
@@ -178,8 +182,7 @@ void ks_ring_read(struct ks_ring *ring)
  * ks_ring_close - end sampling, and take what is left
  * @ring: the ring, open or not
  *
- * Context: the thread, without get_online_mems(), because events take the lock of CPU
- * hotplug, and the two are taken in the other order elsewhere.
+ * Context: the thread.
  */
 void ks_ring_close(struct ks_ring *ring)
 {
@@ -263,7 +266,7 @@ static u32 fill_permille(const struct ks_ring *ring, unsigned long used, unsigne
  * Unless it is being emptied, that is as much as half of the ring; so what comes between
  * two rounds can be all taken in one if it leaves the ring half empty.
  *
- * Context: the thread, with get_online_mems().
+ * Context: the thread.
  * Return: how full it was before, permille, see struct ks_usage.
  */
 u32 ks_ring_drain(struct ks_ring *ring, u64 until)

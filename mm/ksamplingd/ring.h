@@ -40,6 +40,8 @@ struct ks_counts {
  * struct ks_ring - one event on one CPU
  * @event:    NULL: not open
  * @counts:   where to count what is read
+ * @nid:      node of the CPU
+ * @store:    is it an event of stores?
  * @lost:     what the event has told of lost records so far
  * @enabled_ns: how long it was enabled, when that was read last
  * @running_ns: how long it was counted by then
@@ -49,6 +51,8 @@ struct ks_counts {
 struct ks_ring {
 	struct perf_event *event;
 	struct ks_counts *counts;
+	int nid;
+	bool store;
 	u64 lost;
 	u64 enabled_ns;
 	u64 running_ns;

@@ -15,7 +15,10 @@
  * stores_per_s (event 1), pages and order of the set (to be written while nothing is
  * sampled), produced (samples so far), and truth: a line of pfn and probability (ppm)
  * for each page, by rank. told is how often the PMU, as a consumer, was told of a page that
- * has become hot, while consumer is 1. With strange, some samples have no address, or one
+ * has become hot, while consumer is 1, and last is what it was told last: pfn, order, node,
+ * node of the CPU, heat, and 1 for a store. While second is 1 there is another consumer; it
+ * answers "later" while later is Y, and asked is how often it was called. stray is how often
+ * one of them was called that was not registered. With strange, some samples have no address, or one
  * where there is no memory. With throttle, perf is led to believe that there are too many
  * interrupts. With refuse, no event that perf wants to count is let in, as if others had
  * all counters. breakpoint is the address that the source of that name watches;
@@ -24,12 +27,14 @@
  * Locking: set_lock for the set; sampling holds it as a reader, from event_init on.
  */
 #include <linux/cleanup.h>
+#include <linux/cpu.h>
 #include <linux/debugfs.h>
 #include <linux/hrtimer.h>
 #include <linux/init.h>
 #include <linux/io.h>
 #include <linux/ksamplingd.h>
 #include <linux/math64.h>
+#include <linux/memory_hotplug.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/nodemask.h>
@@ -71,7 +76,6 @@ static int events;			/* that use the set, under set_lock */
 static bool throttle;
 static bool strange;
 static bool refuse;
-static u64 told;
 static u64 rate[2] = { 1000000, 1000000 };
 static DEFINE_PER_CPU(u64, produced);
 static DEFINE_PER_CPU(struct rnd_state, chance);
@@ -317,14 +321,66 @@ static struct pmu test_pmu = {
 	.read = test_read,
 };
 
-static void count_told(struct ks_consumer *c, unsigned long pfn, unsigned int order,
-		       int nid)
+/* -------------------------------- Consumers -------------------------------- */
+
+/**
+ * struct test_consumer - one of the two
+ * @consumer: what ksamplingd knows
+ * @listens:  it is registered
+ * @calls:    how often it was called
+ * @stray:    how often that was while it was not registered
+ * @later:    it wants to be asked again
+ * @last:     what it was told last
+ *
+ * Only ksamplingd calls it; who reads the numbers sees them at some moment.
+ */
+struct test_consumer {
+	struct ks_consumer consumer;
+	bool listens;
+	u64 calls;
+	u64 stray;
+	bool later;
+	struct ks_hot_page last;
+};
+
+static enum ks_answer take_note(struct ks_consumer *consumer, const struct ks_hot_page *page)
 {
-	told++;
+	struct test_consumer *c = container_of(consumer, struct test_consumer, consumer);
+
+	/* Nothing that it may want is held. */
+	cpus_read_lock();
+	get_online_mems();
+	put_online_mems();
+	cpus_read_unlock();
+
+	if (!READ_ONCE(c->listens))
+		c->stray++;
+	c->last = *page;
+	c->calls++;
+	return READ_ONCE(c->later) ? KS_LATER : KS_DONE;
 }
 
-static struct ks_consumer consumer = { .hot = count_told };
-static bool listens;
+static struct test_consumer first = { .consumer.hot = take_note };
+static struct test_consumer second = { .consumer.hot = take_note };
+
+static int listen(struct test_consumer *c, bool listens)
+{
+	int err = 0;
+
+	if (listens == c->listens)
+		return 0;
+	if (listens) {
+		/* It may be called before this returns. */
+		WRITE_ONCE(c->listens, true);
+		err = ksamplingd_register(&c->consumer);
+		if (err)
+			WRITE_ONCE(c->listens, false);
+	} else {
+		ksamplingd_unregister(&c->consumer);
+		WRITE_ONCE(c->listens, false);
+	}
+	return err;
+}
 
 /* ---------------------------------- Files ---------------------------------- */
 
@@ -382,7 +438,7 @@ DEFINE_DEBUGFS_ATTRIBUTE(order_fops, get_order_of_set, set_order_of_set, "%llu\n
 
 static int get_consumer(void *data, u64 *value)
 {
-	*value = listens;
+	*value = ((struct test_consumer *)data)->listens;
 	return 0;
 }
 
@@ -391,14 +447,26 @@ static int set_consumer(void *data, u64 value)
 	guard(mutex)(&set_lock);
 	if (value > 1)
 		return -EINVAL;
-	if (value && !listens)
-		ksamplingd_register(&consumer);
-	if (!value && listens)
-		ksamplingd_unregister(&consumer);
-	listens = value;
-	return 0;
+	return listen(data, value);
 }
 DEFINE_DEBUGFS_ATTRIBUTE(consumer_fops, get_consumer, set_consumer, "%llu\n");
+
+static int get_stray(void *data, u64 *value)
+{
+	*value = first.stray + second.stray;
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(stray_fops, get_stray, NULL, "%llu\n");
+
+static int last_show(struct seq_file *m, void *unused)
+{
+	const struct ks_hot_page *p = &first.last;
+
+	seq_printf(m, "0x%lx %u %d %d %u %d\n", p->pfn, p->order, p->nid, p->from_nid,
+		   p->heat, p->store);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(last);
 
 static int get_produced(void *data, u64 *value)
 {
@@ -434,15 +502,20 @@ static int __init test_pmu_init(void)
 
 	if (err)
 		return err;
-	set_consumer(NULL, 1);
+	listen(&first, true);
 	dir = debugfs_create_dir("ksamplingd_test", NULL);
 	debugfs_create_file("accesses_per_s", 0600, dir, &rate[0], &rate_fops);
 	debugfs_create_file("stores_per_s", 0600, dir, &rate[1], &rate_fops);
 	debugfs_create_file("pages", 0600, dir, NULL, &pages_fops);
 	debugfs_create_file("order", 0600, dir, NULL, &order_fops);
 	debugfs_create_file("produced", 0400, dir, NULL, &produced_fops);
-	debugfs_create_u64("told", 0400, dir, &told);
-	debugfs_create_file("consumer", 0600, dir, NULL, &consumer_fops);
+	debugfs_create_u64("told", 0400, dir, &first.calls);
+	debugfs_create_file("last", 0400, dir, NULL, &last_fops);
+	debugfs_create_file("consumer", 0600, dir, &first, &consumer_fops);
+	debugfs_create_u64("asked", 0400, dir, &second.calls);
+	debugfs_create_bool("later", 0600, dir, &second.later);
+	debugfs_create_file("second", 0600, dir, &second, &consumer_fops);
+	debugfs_create_file("stray", 0400, dir, NULL, &stray_fops);
 	debugfs_create_bool("throttle", 0600, dir, &throttle);
 	debugfs_create_bool("strange", 0600, dir, &strange);
 	debugfs_create_bool("refuse", 0600, dir, &refuse);
