@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which pages are hot: what it says, against what the test PMU does.
+ * R-29, R-30: which pages are hot, and who is told: what it says, against what the test PMU
+ * does, and to the sample, against what this program does to a page that is watched.
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "ks_util.h"
 
@@ -169,11 +173,463 @@ static enum psi_result histogram(void)
 	return PSI_PASS;
 }
 
+/* ------------------------- A page, sample for sample ------------------------- */
+
+#define WATCHED	((char *)0x200000000000UL)
+#define PAGE	4096UL
+#define CHUNK	1024
+#define MAX_CHUNKS 64
+
+struct listed {
+	int node;
+	unsigned int order, heat;
+};
+
+/* Is it hot? */
+static bool is_listed(unsigned long pfn, struct listed *is)
+{
+	FILE *file = fopen(VIEWS "hot_pages", "r");
+	unsigned long other;
+	bool found = false;
+
+	EXPECT(file, "no hot_pages");
+	while (!found && fscanf(file, "%d 0x%lx %u %u\n", &is->node, &other, &is->order,
+				&is->heat) == 4)
+		found = other == pfn;
+	fclose(file);
+	return found;
+}
+
+static void map_page(void)
+{
+	EXPECT(mmap(WATCHED, PAGE, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == WATCHED, "mmap");
+	madvise(WATCHED, PAGE, MADV_NOHUGEPAGE);
+}
+
+/* Each of them is a sample. It takes a round until it is seen. */
+static void touch(int times)
+{
+	while (times--)
+		__atomic_store_n((long *)WATCHED, times, __ATOMIC_RELAXED);
+	sleep_ms(50);
+}
+
+/* Where the page is that was sampled last. */
+static unsigned long watched_pfn(void)
+{
+	FILE *file = fopen(TRACING "trace", "r");
+	unsigned long long addr, phys;
+	unsigned long pfn = 0;
+	unsigned int pid, tid;
+	char line[512], *at;
+
+	EXPECT(file, "no trace");
+	while (fgets(line, sizeof(line), file)) {
+		at = strstr(line, "ksamplingd_sample: ");
+		if (at && sscanf(at, "ksamplingd_sample: pid=%u tid=%u addr=0x%llx phys=0x%llx",
+				 &pid, &tid, &addr, &phys) == 4 &&
+		    addr == (unsigned long)WATCHED)
+			pfn = phys / PAGE;
+	}
+	fclose(file);
+	EXPECT(pfn, "no sample of the page");
+	return pfn;
+}
+
+/* Nothing cools, and all that is sampled fits. */
+static void watch_page(void)
+{
+	REQUIRE(!access(TEST_PMU "breakpoint", F_OK), "no breakpoints");
+	undo_later(reset_knobs);
+	reset_knobs();
+	EXPECT(!set_test_pmu("breakpoint", (unsigned long)WATCHED), "breakpoint");
+	EXPECT(!set_knob("source", "breakpoint"), "source");
+	EXPECT(!set_knob("quota_permille", "0"), "quota");
+	EXPECT(!set_knob("load_period", "199"), "period");
+	EXPECT(!set_knob("cool_ms", "3600000"), "cool_ms");
+	EXPECT(!set_knob("window_ms", "100"), "window");
+	trace_samples();
+	map_page();
+	/* It is there, and nobody has seen how that came. */
+	__atomic_store_n((long *)WATCHED, 1, __ATOMIC_RELAXED);
+	switch_on();
+	sleep_ms(100);
+	REQUIRE(get_status("rings") > 0, "it does not sample");
+	wait_windows(2);
+}
+
+/* Base pages that have any heat, on a node, or on all of them if that is negative. */
+static unsigned long long warm_pages(int node)
+{
+	unsigned long long pages = 0;
+	char text[4096], *at = text, *end;
+	int n, bin;
+
+	EXPECT(read_text(VIEWS "histogram", text, sizeof(text)) > 0, "no histogram");
+	while ((at = strstr(at, "\nnode "))) {
+		n = strtol(at + 6, &end, 10);
+		at = strstr(end, "pages");
+		EXPECT(at, "histogram: %s", text);
+		at += strlen("pages");
+		for (bin = 0; bin < 16; bin++) {
+			pages += node < 0 || n == node ? strtoull(at, &end, 10) : 0;
+			strtoull(at, &at, 10);
+		}
+	}
+	return pages;
+}
+
+static enum psi_result enough_samples(void)
+{
+	unsigned long long told;
+	struct listed is;
+	unsigned long pfn;
+
+	watch_page();
+	told = get_test_pmu("told");
+	touch(1);
+	pfn = watched_pfn();
+	EXPECT(!is_listed(pfn, &is), "sampled once, it is hot, with a heat of %u", is.heat);
+	EXPECT(get_test_pmu("told") == told, "consumers are told so");
+	touch(1);
+	EXPECT(is_listed(pfn, &is) && is.heat == 1024, "sampled twice, it is not hot");
+	EXPECT(get_test_pmu("told") == told + 1, "consumers are not told");
+	touch(20);
+	EXPECT(get_test_pmu("told") == told + 1, "consumers are told again");
+
+	/* With another limit */
+	EXPECT(!set_knob("hot_samples", "100"), "hot_samples");
+	wait_windows(2);
+	EXPECT(!is_listed(pfn, &is), "sampled 22 times, it is hot");
+	touch(78);
+	EXPECT(is_listed(pfn, &is) && is.heat == 51200, "sampled 100 times, it is not hot");
+	EXPECT(get_test_pmu("told") == told + 2, "consumers are not told");
+	return PSI_PASS;
+}
+
+struct reuse {
+	unsigned long pfn;
+	atomic_int ready, free, got, go, done;
+};
+
+/* Where a page of ours is, or 0. */
+static unsigned long pfn_of(const char *page)
+{
+	FILE *file = fopen("/proc/self/pagemap", "r");
+	unsigned long long entry = 0;
+
+	if (file) {
+		fseek(file, (unsigned long)page / PAGE * sizeof(entry), SEEK_SET);
+		if (fread(&entry, sizeof(entry), 1, file) != 1)
+			entry = 0;
+		fclose(file);
+	}
+	return entry & ((1ULL << 55) - 1);
+}
+
+/* Another program: takes memory until it has this page, and has it watched then. */
+static bool get_page(unsigned long pfn)
+{
+	char *mem;
+	int i, n;
+
+	for (i = 0; i < MAX_CHUNKS; i++) {
+		mem = mmap(NULL, CHUNK * PAGE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (mem == MAP_FAILED)
+			return false;
+		madvise(mem, CHUNK * PAGE, MADV_NOHUGEPAGE);
+		for (n = 0; n < CHUNK; n++) {
+			mem[n * PAGE] = 1;
+			if (pfn_of(mem + n * PAGE) == pfn)
+				return mremap(mem + n * PAGE, PAGE, PAGE,
+					      MREMAP_MAYMOVE | MREMAP_FIXED,
+					      WATCHED) == WATCHED;
+		}
+	}
+	return false;
+}
+
+static void reuse_page(void *arg)
+{
+	struct reuse *r = arg;
+
+	/* What it needs itself it has before the page is free. */
+	pfn_of((char *)r);
+	r->ready = 1;
+	while (!r->free)
+		sleep_ms(5);
+	if (!get_page(r->pfn)) {
+		r->got = -1;
+		return;
+	}
+	touch(1);
+	r->got = 1;
+	while (!r->go)
+		sleep_ms(5);
+	touch(1);
+	r->done = 1;
+	for (;;)
+		pause();
+}
+
+static enum psi_result freed(void)
+{
+	struct reuse *r = shared_alloc(sizeof(*r));
+	unsigned long long told;
+	struct listed is;
+
+	/* A page that is freed goes to a list of its CPU first. */
+	EXPECT(!pin_to_cpu(0), "CPU 0");
+	start_load(0, reuse_page, r);
+	while (!r->ready)
+		sleep_ms(5);
+	watch_page();
+	told = get_test_pmu("told");
+	touch(4);
+	r->pfn = watched_pfn();
+	EXPECT(is_listed(r->pfn, &is), "it is not hot");
+	EXPECT(get_test_pmu("told") == told + 1, "consumers are not told");
+
+	munmap(WATCHED, PAGE);
+	EXPECT(!is_listed(r->pfn, &is), "it is free, and hot");
+	wait_windows(2);
+	EXPECT(!warm_pages(-1), "the histogram has it");
+
+	r->free = 1;
+	while (!r->got)
+		sleep_ms(5);
+	REQUIRE(r->got > 0, "nobody gets that page");
+	EXPECT(!is_listed(r->pfn, &is), "another program's page is hot by what was there");
+	EXPECT(get_test_pmu("told") == told + 1, "consumers are told so");
+	r->go = 1;
+	while (!r->done)
+		sleep_ms(5);
+	EXPECT(is_listed(r->pfn, &is) && is.heat == 1024, "it does not become hot");
+	EXPECT(get_test_pmu("told") == told + 2, "consumers are not told of it");
+	return PSI_PASS;
+}
+
+static enum psi_result migrated(void)
+{
+	void *page = WATCHED;
+	struct listed is, was;
+	unsigned long long told;
+	unsigned long pfn;
+	int node, status;
+
+	REQUIRE(!access("/sys/devices/system/node/node1", F_OK), "one node");
+	watch_page();
+	touch(4);
+	told = get_test_pmu("told");
+	pfn = watched_pfn();
+	EXPECT(is_listed(pfn, &was), "it is not hot");
+	node = !was.node;
+	REQUIRE(!syscall(SYS_move_pages, 0, 1, &page, &node, &status, 2 /* MPOL_MF_MOVE */) &&
+		status == node, "it cannot be moved: %d", status);
+
+	EXPECT(!is_listed(pfn, &is), "what it was moved from is hot, on node %d", is.node);
+	wait_windows(2);
+	EXPECT(warm_pages(node) == 1 && !warm_pages(!node),
+	       "the histogram has %llu pages there, and %llu here", warm_pages(node),
+	       warm_pages(!node));
+	EXPECT(get_test_pmu("told") == told, "consumers are told of what was not sampled");
+	touch(1);
+	pfn = watched_pfn();
+	EXPECT(is_listed(pfn, &is) && is.node == node && is.heat == was.heat + 512,
+	       "its heat was %u, and is %u on node %d", was.heat, is.heat, is.node);
+	EXPECT(get_test_pmu("told") == told + 1, "consumers are not told of where it is now");
+	touch(1);
+	EXPECT(get_test_pmu("told") == told + 1, "consumers are told of that again");
+	return PSI_PASS;
+}
+
+/* What is cold needs no memory. */
+static enum psi_result gives_back(void)
+{
+	unsigned long long bytes;
+
+	use_test_pmu(MAX_PAGES, 20000000);
+	EXPECT(!set_knob("cool_ms", "100"), "cool_ms");
+	EXPECT(!set_knob("window_ms", "100"), "window");
+	switch_on();
+	sleep_ms(2000);
+	bytes = get_status("heat_bytes");
+	EXPECT(bytes > 0, "no heat");
+	EXPECT(!set_test_pmu("accesses_per_s", 0), "accesses_per_s");
+	sleep_ms(5000);
+	EXPECT(!get_status("heat_bytes"), "of %llu bytes, %llu are left", bytes,
+	       get_status("heat_bytes"));
+	/* and can be had again */
+	EXPECT(!set_test_pmu("accesses_per_s", 20000000), "accesses_per_s");
+	sleep_ms(1000);
+	EXPECT(get_status("heat_bytes") > 0, "no heat");
+	return PSI_PASS;
+}
+
+/* The sum of what zones have for users; all nodes are of the fastest tier. */
+static enum psi_result target(void)
+{
+	FILE *file = fopen("/proc/zoneinfo", "r");
+	unsigned long long pages = 0, high = 0, n;
+	char line[256];
+
+	EXPECT(file, "no zoneinfo");
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, " high %llu", &n) == 1)
+			high = n;
+		if (sscanf(line, " managed %llu", &n) == 1)
+			pages += n - (n < high ? n : high);
+	}
+	fclose(file);
+	use_test_pmu(1, 0);
+	EXPECT(!set_knob("window_ms", "100"), "window");
+	switch_on();
+	wait_windows(2);
+	EXPECT(get_status("hot_target_kb") == pages * 4, "%llu kB for %llu kB",
+	       get_status("hot_target_kb"), pages * 4);
+	EXPECT(!set_knob("hot_target_mb", "3"), "hot_target_mb");
+	wait_windows(2);
+	EXPECT(get_status("hot_target_kb") == 3072, "%llu kB of 3 MB",
+	       get_status("hot_target_kb"));
+	return PSI_PASS;
+}
+
+/* -------------------------------- Consumers -------------------------------- */
+
+static void no_second(void)
+{
+	set_test_pmu("second", 0);
+	write_text(TEST_PMU "later", "N");
+}
+
+static void use_consumers(void)
+{
+	use_test_pmu(64, 20000000);
+	REQUIRE(!access(TEST_PMU "second", F_OK), "no second consumer");
+	undo_later(no_second);
+	EXPECT(!set_knob("cool_ms", "3600000"), "cool_ms");
+	EXPECT(!set_knob("window_ms", "200"), "window");
+}
+
+/* Who wants to be asked later is, and nobody else. */
+static enum psi_result later(void)
+{
+	unsigned long long told, asked, windows;
+
+	use_consumers();
+	EXPECT(!write_text(TEST_PMU "later", "Y"), "later");
+	EXPECT(!set_test_pmu("second", 1), "second");
+	told = get_test_pmu("told");
+	asked = get_test_pmu("asked");
+	switch_on();
+	sleep_ms(3000);
+	EXPECT(!write_text(TEST_PMU "later", "N"), "later");
+	windows = get_status("windows");
+	asked = get_test_pmu("asked") - asked;
+	psi_note("asked %llu times of 64 pages in %llu windows", asked, windows);
+	EXPECT(get_test_pmu("told") - told == 64, "who does not ask for it is told %llu times",
+	       get_test_pmu("told") - told);
+	EXPECT(asked > 64 * windows * 3 / 4, "asked %llu times of 64 pages", asked);
+	EXPECT(asked <= 64 * (windows + 1), "asked %llu times of 64 pages", asked);
+
+	sleep_ms(1000);
+	asked = get_test_pmu("asked");
+	sleep_ms(1000);
+	EXPECT(get_test_pmu("asked") == asked, "asked again, which nobody wants");
+	EXPECT(get_test_pmu("told") - told == 64, "told of %llu pages of 64",
+	       get_test_pmu("told") - told);
+	EXPECT(!get_test_pmu("stray"), "called without being registered");
+	return PSI_PASS;
+}
+
+struct told {
+	unsigned long pfn;
+	unsigned int order, heat;
+	int nid, from_nid, store;
+};
+
+/* Sampled on one CPU, by loads or stores: what are consumers told? */
+static struct told told_on(int cpu, bool stores)
+{
+	struct told t = {};
+	char text[128];
+
+	EXPECT(!set_knob("cpus", "%d", cpu), "cpus");
+	EXPECT(!set_test_pmu("accesses_per_s", stores ? 0 : 20000000), "accesses_per_s");
+	EXPECT(!set_test_pmu("stores_per_s", stores ? 200000000 : 0), "stores_per_s");
+	switch_on();
+	sleep_ms(1000);
+	switch_off();
+	EXPECT(read_text(TEST_PMU "last", text, sizeof(text)) > 0, "last");
+	EXPECT(sscanf(text, "0x%lx %u %d %d %u %d", &t.pfn, &t.order, &t.nid, &t.from_nid,
+		      &t.heat, &t.store) == 6, "last: %s", text);
+	EXPECT(is_rank_below(t.pfn, 64), "told of 0x%lx", t.pfn);
+	EXPECT(!t.order && t.heat >= 1024, "order %u, heat %u", t.order, t.heat);
+	EXPECT(t.store == stores, "%d, not %d stores", t.store, stores);
+	return t;
+}
+
+static enum psi_result what_is_told(void)
+{
+	int last = online_cpus() - 1, node, kinds;
+	struct told t;
+
+	use_consumers();
+	EXPECT(read_truth() == 64, "truth");
+	node = !access("/sys/devices/system/node/node1", F_OK);
+	for (kinds = 0; kinds < 2; kinds++) {
+		t = told_on(0, kinds);
+		EXPECT(!t.from_nid, "accessed from node %d", t.from_nid);
+		t = told_on(last, kinds);
+		EXPECT(t.from_nid == node, "accessed from node %d, not %d", t.from_nid, node);
+	}
+	return PSI_PASS;
+}
+
+/* It comes and goes; it is not called when it has gone, and others do not notice. */
+static enum psi_result come_and_go(void)
+{
+	unsigned long long told, asked;
+	int i;
+
+	use_consumers();
+	told = get_test_pmu("told");
+	EXPECT(!write_text(TEST_PMU "later", "Y"), "later");
+	switch_on();
+	for (i = 0; i < 200; i++) {
+		EXPECT(!set_test_pmu("second", i % 2), "second");
+		sleep_ms(i % 20);
+	}
+	EXPECT(!set_test_pmu("second", 0), "second");
+	EXPECT(!get_test_pmu("stray"), "called without being registered");
+	asked = get_test_pmu("asked");
+	sleep_ms(1000);
+	EXPECT(get_test_pmu("asked") == asked, "called without being registered");
+	EXPECT(get_test_pmu("told") == told + 64, "another one was told of %llu pages of 64",
+	       get_test_pmu("told") - told);
+	EXPECT(!write_text(TEST_PMU "later", "N"), "later");
+	EXPECT(!set_test_pmu("second", 1), "second");
+	sleep_ms(1000);
+	EXPECT(get_test_pmu("asked") == asked + 64, "told of %llu pages that were hot, of 64",
+	       get_test_pmu("asked") - asked);
+	return PSI_PASS;
+}
+
 static const struct psi_case cases[] = {
 	{ "hot pages are those that are accessed most", zipf },
 	{ "hot pages cool down, and consumers are told of hot ones", cools_down },
 	{ "a huge page is one page", huge_pages },
 	{ "the histogram has every page", histogram },
+	{ "R-29 hot is what has been sampled twice", enough_samples },
+	{ "R-29 heat is gone when a page is freed", freed },
+	{ "R-29 heat goes along with a page that is moved", migrated },
+	{ "R-29 what is cold takes no memory", gives_back },
+	{ "R-29 what may be hot fits into the fast nodes", target },
+	{ "R-30 who says later is asked again", later },
+	{ "R-30 what a consumer is told", what_is_told },
+	{ "R-30 consumers come and go", come_and_go },
 };
 
 int main(int argc, char **argv)

@@ -23,6 +23,7 @@ static const struct {
 	{ "window_ms", 100, 60000 },
 	{ "cool_ms", 100, 3600000 },
 	{ "hot_target_mb", 0, 1000000000 },
+	{ "hot_samples", 1, 1000 },
 	{ "load_share_permille", 0, 1000 },
 	{ "record_cost_ns", 0, 100000 },
 	{ "quota_has_workload", 0, 1 },
