@@ -98,7 +98,8 @@ static DEFINE_PER_CPU_ALIGNED(struct ks_cpu, ks_cpus);
  * @open:      CPUs whose rings are open
  * @failed:    CPUs whose rings have been said not to open
  * @next:      CPU with which the next round begins
- * @read:      CPU whose events were read last
+ * @read:      CPU of which an event was read last
+ * @read_event: which of its events
  * @reads:     how many CPUs' were in this window
  * @usage:     of this window; @usage.wall_ns, @usage.run_ns and @usage.records are not known
  *	       before its end
@@ -106,6 +107,8 @@ static DEFINE_PER_CPU_ALIGNED(struct ks_cpu, ks_cpus);
  * @window_ns: when the window has begun
  * @run_ns:    how long the thread had run by then
  * @records:   how many there had been of each kind
+ * @read_records: how many had been read
+ * @waited:    how many were in the rings
  * @enabled_ns: how long each event had been enabled by then, on all CPUs
  * @running_ns: and how much of that perf had counted it
  * @starves:   it was said of each event that others have its counters
@@ -124,12 +127,15 @@ struct ks_thread {
 	struct cpumask failed;
 	int next;
 	int read;
+	u32 read_event;
 	u32 reads;
 	struct ks_usage usage;
 	u64 began_ns;
 	u64 window_ns;
 	u64 run_ns;
 	u64 records[KS_NR_KINDS];
+	u64 read_records;
+	u64 waited;
 	u64 enabled_ns[KS_MAX_EVENTS];
 	u64 running_ns[KS_MAX_EVENTS];
 	bool starves[KS_MAX_EVENTS];
@@ -360,20 +366,49 @@ static void count_rings(const struct ks_thread *t)
 	WRITE_ONCE(ks_status.rings, cpumask_weight(&t->open) * events);
 }
 
-/* What there was of each kind until now: read, and lost. */
-static void sum_records(const struct ks_thread *t, u64 records[KS_NR_KINDS])
+/* Return: how many records were read until now; and, of each kind, with those that are lost. */
+static u64 sum_records(const struct ks_thread *t, u64 records[KS_NR_KINDS])
 {
 	const struct ks_counts *c = ks_counts;
-	u64 *sum;
+	u64 read, sum = 0;
 	int e, why;
 
 	memset(records, 0, KS_NR_KINDS * sizeof(*records));
 	for (e = 0; t->source && e < t->source->nr; e++, c++) {
-		sum = &records[t->source->events[e].kind];
-		*sum += c->samples + c->lost;
+		read = c->samples;
 		for (why = KS_NOT_DISCARDED + 1; why < KS_NR_DISCARDS; why++)
-			*sum += c->discarded[why];
+			read += c->discarded[why];
+		records[t->source->events[e].kind] += read + c->lost;
+		sum += read;
 	}
+	return sum;
+}
+
+/* In all rings. */
+static u64 sum_waiting(const struct ks_thread *t)
+{
+	u64 sum = 0;
+	int cpu, e;
+
+	for_each_cpu(cpu, &t->open)
+		for (e = 0; e < t->source->nr; e++)
+			sum += ks_ring_waits(ring_of(cpu, e));
+	return sum;
+}
+
+/* What there was in this window. */
+static void count_records(struct ks_thread *t)
+{
+	u64 records[KS_NR_KINDS], made = sum_waiting(t);
+	int kind;
+
+	t->usage.read = sum_records(t, records) - t->read_records;
+	for (kind = 0; kind < KS_NR_KINDS; kind++) {
+		t->usage.records[kind] = records[kind] - t->records[kind];
+		made += t->usage.records[kind];
+	}
+	/* Those that waited have been read, or wait still. */
+	t->usage.made = made - min(t->waited, made);
 }
 
 /* The thread's own CPUs; all for such threads if there are none of what is wanted. */
@@ -407,7 +442,8 @@ static void begin_window(struct ks_thread *t, u64 now, u64 run)
 	t->reads = 0;
 	t->window_ns = now;
 	t->run_ns = run;
-	sum_records(t, t->records);
+	t->read_records = sum_records(t, t->records);
+	t->waited = sum_waiting(t);
 }
 
 static struct ks_tuning wanted_tuning(const struct ks_thread *t)
@@ -535,21 +571,33 @@ static u32 without_batch(const struct ks_thread *t, u32 fill)
 	return fill - min(fill, batch);
 }
 
+/*
+ * One event of the next CPU, another one than last time. It gets out what the hardware
+ * keeps of all events of that CPU.
+ */
 static void read_cpu(struct ks_thread *t)
 {
-	int e;
+	int nr = t->source->nr, i;
+	struct ks_ring *ring;
 
 	t->read = cpumask_next(t->read, &t->open);
-	if (t->read >= nr_cpu_ids)
+	if (t->read >= nr_cpu_ids) {
 		t->read = cpumask_first(&t->open);
-	for (e = 0; e < t->source->nr; e++)
-		ks_ring_read(ring_of(t->read, e));
+		t->read_event++;
+	}
+	for (i = 0; i < nr; i++) {
+		ring = ring_of(t->read, (t->read_event + i) % nr);
+		if (ring->event)
+			break;
+	}
+	ks_ring_read(ring);
 }
 
 /* Those whose turn it is. */
 static void read_events(struct ks_thread *t)
 {
 	u32 reads = ks_source_reads(t->source), due;
+	u64 from;
 
 	if (!reads)
 		return;
@@ -557,8 +605,13 @@ static void read_events(struct ks_thread *t)
 			   cpumask_weight(&t->open));
 	/* Not only when the window is over: then it may be too late. */
 	due = DIV_ROUND_UP(due * reads, KS_READS);
+	if (t->reads >= due)
+		return;
+	/* The other CPU writes records to its rings meanwhile, which takes longer than to ask. */
+	from = local_clock();
 	for (; t->reads < due; t->reads++)
 		read_cpu(t);
+	t->usage.drain_ns += since(from);
 }
 
 /* Those that are too full do not wait for the end of the window. */
@@ -678,12 +731,9 @@ static void follow_isolation(const struct ks_thread *t)
 
 static void end_window(struct ks_thread *t, u64 now)
 {
-	u64 run = run_ns(), records[KS_NR_KINDS];
-	int kind;
+	u64 run = run_ns();
 
-	sum_records(t, records);
-	for (kind = 0; kind < KS_NR_KINDS; kind++)
-		t->usage.records[kind] = records[kind] - t->records[kind];
+	count_records(t);
 	t->usage.wall_ns = now - t->window_ns;
 	t->usage.run_ns = run - t->run_ns;
 	if (!cpumask_empty(&t->open) && ks_quota_window(&t->quota, &t->tuning, &t->usage))

@@ -60,9 +60,9 @@
 
 #define BLOCK_PAGES	BIT(KS_MAX_ORDER)
 
-/* How many blocks are looked at in a window: about 0.2 ms, or 2 ms if somebody waits. */
-#define SWEEP_BLOCKS	256
-#define HASTY_SWEEP	(10 * SWEEP_BLOCKS)
+/* How many blocks of 4 KiB are looked at in a window, and if somebody waits for the end. */
+#define SWEEP_BLOCKS	32
+#define HASTY_SWEEP	1024
 
 /**
  * struct ks_node - how hot a node is

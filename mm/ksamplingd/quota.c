@@ -39,6 +39,9 @@
  * If the caller wants it so, what records cost the programs that are sampled is part of the
  * use: so many ns for each record.
  *
+ * Records that were made before may wait in rings, for many windows after a burst; others
+ * are lost. What counts is what reading those would take that were made in the window.
+ *
  * What is compared is smoothed, four parts old and one part new (R-23). A window that
  * is so far off that it cannot be noise starts the average anew; otherwise a load that
  * ends would take minutes to be noticed. So does a change of the period: what the use
@@ -99,6 +102,7 @@ const u32 ks_periods[KS_NR_KINDS][KS_NR_LEVELS] = {
 #define MAX_STEPS	6	/* of a search, of any length */
 #define MAX_WINDOWS	60	/* without looking again for what was not found */
 #define GOOD_FILL	500	/* permille of a ring; what comes may be twice as much */
+#define MAX_MADE	16	/* times what was read, at most, is taken to have been made */
 #define MIN_RECORDS	256	/* with fewer, the shares may be chance */
 #define MIX_BAND	25	/* permille of the records, at least */
 
@@ -256,20 +260,42 @@ static u64 sum_of_records(const struct ks_usage *u)
 	return u->records[KS_LOADS] + u->records[KS_STORES];
 }
 
+/* What they have cost those who are sampled. */
+static u64 workload_ns(const struct ks_tuning *t, const struct ks_usage *u)
+{
+	return sum_of_records(u) * t->record_cost_ns;
+}
+
 static bool tells_the_mix(const struct ks_tuning *t, const struct ks_usage *u)
 {
 	return has_both(t) && sum_of_records(u) >= MIN_RECORDS;
 }
 
-/* Can what was measured be one of those whose average there is? */
+/*
+ * What would have been used if exactly the records had been read that were made. Those of
+ * a burst may fill rings for many windows, and say nothing of the periods of now; and what
+ * is lost takes no time.
+ */
+static u64 use_ns(const struct ks_tuning *t, const struct ks_usage *u)
+{
+	u64 base = base_ns(u), records = u->run_ns - base;
+
+	if (u->read)
+		records = mul_u64_u64_div_u64(records, min(u->made, MAX_MADE * u->read), u->read);
+	if (t->quota_has_workload)
+		records += workload_ns(t, u);
+	return base + records;
+}
+
+/* Can that be one of those whose average there is? */
 static bool may_be_noise(const struct ks_quota *q, const struct ks_tuning *t,
-			 const struct ks_usage *u)
+			 const struct ks_usage *u, u32 now_ppm)
 {
 	/* The base is there whatever the load does, and may be half of the use. */
 	u32 far = max(records_ppm(q) / 2, band_ppm(t) / 2);
 	u32 smaller = min(q->loads_ppm, KS_WHOLE - q->loads_ppm);
 
-	if (abs_diff(q->now_ppm, q->use_ppm) > far)
+	if (abs_diff(now_ppm, q->use_ppm) > far)
 		return false;
 	return !tells_the_mix(t, u) ||
 	       abs_diff(q->loads_now_ppm, q->loads_ppm) <= max(smaller / 2, 2 * mix_band_ppm(t));
@@ -277,23 +303,24 @@ static bool may_be_noise(const struct ks_quota *q, const struct ks_tuning *t,
 
 static void measure(struct ks_quota *q, const struct ks_tuning *t, const struct ks_usage *u)
 {
-	u64 records = sum_of_records(u), workload_ns = records * t->record_cost_ns;
+	u64 records = sum_of_records(u), workload = workload_ns(t, u);
 	u32 base = share_ppm(base_ns(u), u->wall_ns);
+	u32 use = share_ppm(use_ns(t, u), u->wall_ns);
 
-	q->workload_ppm = share_ppm(workload_ns, u->wall_ns);
-	q->now_ppm = share_ppm(u->run_ns + (t->quota_has_workload ? workload_ns : 0),
+	q->workload_ppm = share_ppm(workload, u->wall_ns);
+	q->now_ppm = share_ppm(u->run_ns + (t->quota_has_workload ? workload : 0),
 			       u->wall_ns);
 	if (records)
 		q->loads_now_ppm = mul_u64_u64_div_u64(u->records[KS_LOADS], KS_WHOLE, records);
 
-	if (!q->measured || !may_be_noise(q, t, u)) {
-		q->use_ppm = q->now_ppm;
+	if (!q->measured || !may_be_noise(q, t, u, use)) {
+		q->use_ppm = use;
 		q->base_ppm = base;
 		if (has_both(t) && records)
 			q->loads_ppm = q->loads_now_ppm;
 		q->measured = true;
 	} else {
-		q->use_ppm = smooth(q->use_ppm, q->now_ppm);
+		q->use_ppm = smooth(q->use_ppm, use);
 		q->base_ppm = smooth(q->base_ppm, base);
 		if (tells_the_mix(t, u))
 			q->loads_ppm = smooth(q->loads_ppm, q->loads_now_ppm);

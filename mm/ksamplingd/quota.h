@@ -59,10 +59,13 @@ struct ks_tuning {
  * @drain_ns: part of it that went into records; the rest is what the rounds cost even
  *	      if there is nothing to read
  * @records:  how many there were of each kind: read, and lost
+ * @read:     how many were read
+ * @made:     how many were made: those of @records, less those that waited in rings when
+ *	      the window began, and those that wait now
  * @rounds:   how many
- * @fill_permille: how full a ring of each kind was at most when it was looked at; with
- *	      what did not fit into it, so this may be more than 1000; without what the
- *	      hardware delivers at once, whatever the period is
+ * @fill_permille: how much of a ring of each kind came at most from one look at it to the
+ *	      next; with what did not fit into it, so this may be more than 1000; without
+ *	      what the hardware delivers at once, whatever the period is
  */
 struct ks_usage {
 	u64 wall_ns;
@@ -70,6 +73,8 @@ struct ks_usage {
 	u64 round_ns;
 	u64 drain_ns;
 	u64 records[KS_NR_KINDS];
+	u64 read;
+	u64 made;
 	u32 rounds;
 	u32 fill_permille[KS_NR_KINDS];
 };

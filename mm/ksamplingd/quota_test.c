@@ -105,9 +105,9 @@ static u32 run_part(struct plant *p, struct ks_usage *u)
 	u64 rounds = div_u64(WINDOW_NS / PARTS, round_ns) + 1;
 	u64 fit = div_u64(rounds * ks_quota_budget_ns(&p->quota, &p->tuning), p->record_ns);
 	u64 came = noisy(p, div_u64(p->accesses / PARTS, period_of(p)));
-	/* What comes between two rounds; what waits already comes on top. */
-	u64 most = div64_u64(came, rounds) + p->waiting;
-	u64 taken, room;
+	/* What comes between two rounds. */
+	u64 most = div64_u64(came, rounds);
+	u64 taken, room, made = came;
 
 	room = rounds * p->ring;
 	if (came > room) {
@@ -126,6 +126,8 @@ static u32 run_part(struct plant *p, struct ks_usage *u)
 	u->wall_ns += WINDOW_NS / PARTS;
 	u->rounds += rounds;
 	u->records[KS_LOADS] += taken;
+	u->read += taken;
+	u->made += made;
 	u->drain_ns += taken * record_ns;
 	u->run_ns += taken * record_ns + rounds * p->base_ns;
 	return div_u64(most * 1000, p->ring);
@@ -219,6 +221,40 @@ static void ends(struct kunit *test, u32 quota)
 static void R23_a_load_that_ends(struct kunit *test)
 {
 	quotas(test, ends);
+}
+
+/*
+ * Rings of many CPUs that a burst has filled, and which take more than a window to be
+ * emptied: that says nothing of the period which there is by then.
+ */
+static void R23_backlog(struct kunit *test)
+{
+	struct plant p = new_plant(30, KS_PROPORTIONAL);
+	u8 right, least, most;
+	int i;
+
+	p.base_ns = 300000;
+	p.record_ns = 30000;
+	p.ring = 16384;
+	set_load(&p, 40, 100);
+	settle(&p, 60);
+	right = p.quota.level[KS_LOADS];
+	set_load(&p, 5, 100);
+	for (i = 0; i < 20; i++)
+		run_window(&p);
+	p.waiting = p.ring / 2;
+	set_load(&p, 40, 100);
+	least = right;
+	most = 0;
+	for (i = 0; i < 30; i++) {
+		run_window(&p);
+		most = max(most, p.quota.level[KS_LOADS]);
+		if (i > 5)
+			least = min(least, p.quota.level[KS_LOADS]);
+	}
+	KUNIT_EXPECT_LE(test, most, right + 4);
+	KUNIT_EXPECT_GE(test, least, right - 4);
+	KUNIT_EXPECT_TRUE(test, is_settled(&p));
 }
 
 /* Use that goes with 1 / period^2: what is proportional to that is far too much. */
@@ -608,7 +644,7 @@ static void R23_base_of_rounds_that_are_interrupted(struct kunit *test)
 static void R23_sleep_is_not_hasty(struct kunit *test)
 {
 	struct ks_usage u = { .wall_ns = WINDOW_NS, .rounds = 30, .run_ns = 30000000 };
-	struct ks_tuning t = { 30, KS_PROPORTIONAL, 2000 };
+	struct ks_tuning t = { 30, KS_PROPORTIONAL, 2000, 1000 };
 	struct ks_quota q;
 
 	start_at(&q, &t, 10);
@@ -1346,6 +1382,7 @@ static struct kunit_case quota_cases[] = {
 	KUNIT_CASE(R23_a_quota_that_is_changed),
 	KUNIT_CASE(R23_any_history),
 	KUNIT_CASE(R23_average_follows_the_period),
+	KUNIT_CASE(R23_backlog),
 	KUNIT_CASE(R23_base_above_the_quota),
 	KUNIT_CASE(R23_base_of_rounds_that_are_interrupted),
 	KUNIT_CASE(R23_between_two_levels),

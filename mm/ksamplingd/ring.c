@@ -250,12 +250,27 @@ static unsigned int sample_bytes(const struct perf_event *event)
 	return KS_SAMPLE_BYTES + (from ? sizeof(u64) : 0);
 }
 
-/* How full it is; what did not fit counts as well. */
+/* How much of it what has come since the last round takes, or would take if it did fit. */
 static u32 fill_permille(const struct ks_ring *ring, unsigned long used, unsigned long size)
 {
 	u64 lost = perf_kernel_ring_lost(ring->event) - ring->lost;
 
+	used -= min(used, ring->left);
 	return min((used + lost * sample_bytes(ring->event)) * 1000 / size, U32_MAX);
+}
+
+/**
+ * ks_ring_waits - how many samples wait to be read
+ * @ring: the ring
+ *
+ * Context: the thread.
+ * Return: samples, 0 if it is not open.
+ */
+u64 ks_ring_waits(const struct ks_ring *ring)
+{
+	if (!ring->event)
+		return 0;
+	return perf_kernel_ring_used(ring->event) / sample_bytes(ring->event);
 }
 
 /**
@@ -267,12 +282,12 @@ static u32 fill_permille(const struct ks_ring *ring, unsigned long used, unsigne
  * two rounds can be all taken in one if it leaves the ring half empty.
  *
  * Context: the thread.
- * Return: how full it was before, permille, see struct ks_usage.
+ * Return: how full it has become since the last round, permille, see struct ks_usage.
  */
 u32 ks_ring_drain(struct ks_ring *ring, u64 until)
 {
 	unsigned long size = perf_kernel_ring_size(ring->event);
-	unsigned long used = perf_kernel_ring_used(ring->event);
+	unsigned long used = perf_kernel_ring_used(ring->event), found = used;
 	u32 fill = fill_permille(ring, used, size);
 	unsigned long done = 0;		/* bytes, if they are samples */
 	s64 left_ns;
@@ -295,6 +310,8 @@ u32 ks_ring_drain(struct ks_ring *ring, u64 until)
 			break;
 		cond_resched();
 	}
+	/* What comes while others are taken is of this round. */
+	ring->left = min(used, found);
 	count_lost(ring);
 	return fill;
 }

@@ -45,6 +45,7 @@ struct ks_counts {
  * @lost:     what the event has told of lost records so far
  * @enabled_ns: how long it was enabled, when that was read last
  * @running_ns: how long it was counted by then
+ * @left:     bytes that the last round has left in it
  * @period:   of the event
  * @draining: it was found more than 80 % full, and is being emptied to 20 %
  */
@@ -56,6 +57,7 @@ struct ks_ring {
 	u64 lost;
 	u64 enabled_ns;
 	u64 running_ns;
+	unsigned long left;
 	u32 period;
 	bool draining;
 };
@@ -66,6 +68,7 @@ int ks_ring_open(struct ks_ring *ring, const struct ks_source *source,
 void ks_ring_close(struct ks_ring *ring);
 bool ks_ring_set_period(struct ks_ring *ring, u32 period);
 void ks_ring_read(struct ks_ring *ring);
+u64 ks_ring_waits(const struct ks_ring *ring);
 u32 ks_ring_drain(struct ks_ring *ring, u64 until);
 bool ks_ring_is_draining(bool draining, unsigned long used, unsigned long size);
 bool ks_ring_goes_on(bool draining, bool more, unsigned long done, unsigned long size);

@@ -6,7 +6,7 @@
  * probability in proportion to 1/n (Zipf); the nodes take turns. As with PEBS, samples
  * come in batches: all but the last are written to the ring, the last one goes the way of
  * an interrupt. How many samples were made is counted, so that what becomes of them can be
- * added up. Event 2 is event 0 with a buffer: it makes no sample before there are 1000.
+ * added up. Event 2 is event 0 with a buffer: it makes no sample before there are 1000, or it is read.
  * Event 3 is event 0 with addresses of programs and of the kernel, and says where data
  * came from: of four samples one was a program's from memory, one from a cache, one from
  * nobody knows where, and one was the kernel's from memory.
@@ -221,8 +221,8 @@ static u64 tick_ns(const struct perf_event *event)
 	return ns / 2 + prandom_u32_state(this_cpu_ptr(&chance)) % (u32)ns;
 }
 
-/* Samples that are due since the last time, which is in prev_count. */
-static u64 due_samples(struct perf_event *event, u64 now)
+/* Samples that are due since the last time, which is in prev_count; of a buffer, if @full. */
+static u64 due_samples(struct perf_event *event, u64 now, bool full)
 {
 	struct hw_perf_event *hw = &event->hw;
 	u64 accesses = local64_read(&hw->period_left) +
@@ -230,7 +230,7 @@ static u64 due_samples(struct perf_event *event, u64 now)
 					   NSEC_PER_SEC);
 	u64 nr = min_t(u64, div64_u64(accesses, hw->sample_period), MAX_BATCH);
 
-	if (has_buffer(event) && nr < MAX_BATCH)
+	if (full && has_buffer(event) && nr < MAX_BATCH)
 		nr = 0;
 	local64_set(&hw->prev_count, now);
 	local64_set(&hw->period_left, nr ? accesses % hw->sample_period : accesses);
@@ -248,7 +248,7 @@ static enum hrtimer_restart test_tick(struct hrtimer *timer)
 		return HRTIMER_NORESTART;
 
 	hrtimer_forward_now(timer, ns_to_ktime(tick_ns(event)));
-	nr = regs ? due_samples(event, ktime_get_ns()) : 0;
+	nr = regs ? due_samples(event, ktime_get_ns(), true) : 0;
 	if (nr && make_samples(event, nr, regs))
 		return HRTIMER_NORESTART;
 	return HRTIMER_RESTART;
@@ -282,8 +282,20 @@ static void test_del(struct perf_event *event, int flags)
 	test_stop(event, flags);
 }
 
+/* As with PEBS, what is in the buffer comes out when the event is read. */
 static void test_read(struct perf_event *event)
 {
+	struct perf_sample_data data;
+	struct pt_regs regs;
+	u64 nr;
+
+	if (!has_buffer(event) || event->state != PERF_EVENT_STATE_ACTIVE)
+		return;
+	perf_fetch_caller_regs(&regs);
+	for (nr = due_samples(event, ktime_get_ns(), false); nr; nr--) {
+		fill(event, &data);
+		perf_event_output_forward(event, &data, &regs);
+	}
 }
 
 static void test_destroy(struct perf_event *event)

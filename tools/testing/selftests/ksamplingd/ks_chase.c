@@ -6,7 +6,8 @@
  *
  * Pages are in a chain as often as 1 / (rank + 32), each time at another place, in an
  * order that is random but always the same. So if what the chain touches does not fit into
- * the last cache, each step is a miss.
+ * the last cache, each step is a miss. An emulator that counts instructions takes no time
+ * for that, so a step waits for as long as a miss would take.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #define PAGE_BYTES	4096
 #define SLOTS		(PAGE_BYTES / sizeof(void *))
 #define FLAT		32	/* ranks that are nearly equal */
+#define MISS		150	/* rounds of two instructions */
 
 static uint32_t random_below(uint32_t limit)
 {
@@ -66,6 +68,15 @@ static void **make_chain(char *memory, size_t pages, size_t *length)
 	return (void **)memory;
 }
 
+static void *follow(void **at)
+{
+	int i;
+
+	for (i = 0; i < MISS; i++)
+		__asm__ volatile("");
+	return *at;
+}
+
 int main(int argc, char **argv)
 {
 	size_t pages = argc > 1 ? strtoul(argv[1], NULL, 0) : 0, length, step;
@@ -83,6 +94,6 @@ int main(int argc, char **argv)
 	at = make_chain(memory, pages, &length);
 	for (round = 0; !rounds || round < rounds; round++)
 		for (step = 0; step < length; step++)
-			at = *at;
+			at = follow(at);
 	return !at;
 }
