@@ -186,6 +186,7 @@ void ks_quota_start(struct ks_quota *q, const struct ks_tuning *t,
 {
 	*q = (struct ks_quota) {};
 	memcpy(q->level, level, sizeof(q->level));
+	memcpy(q->began, level, sizeof(q->began));
 	ks_quota_tune(q, t);
 }
 
@@ -353,29 +354,38 @@ static void set_sleep(struct ks_quota *q, const struct ks_tuning *t, const struc
 	q->sleep_us = clamp(sleep_us, t->sleep_us, max(t->sleep_us, KS_MAX_SLEEP_US));
 }
 
-/* What the records of a kind would take with another level. */
-static u32 use_at(const struct ks_quota *q, enum ks_kind kind, u8 level)
+/* What the records of a kind, which are those of one level, would take with another one. */
+static u32 use_from_to(const struct ks_quota *q, enum ks_kind kind, u8 from, u8 to)
 {
-	return min(div_u64((u64)kind_ppm(q, kind) * ks_periods[kind][q->level[kind]],
-			   ks_periods[kind][level]), KS_MOST_PPM);
+	return min(div_u64((u64)kind_ppm(q, kind) * ks_periods[kind][from],
+			   ks_periods[kind][to]), KS_MOST_PPM);
 }
 
-/* The averages become what they would have been with the new periods. */
-static bool set_levels(struct ks_quota *q, const u8 level[KS_NR_KINDS])
+static u32 use_at(const struct ks_quota *q, enum ks_kind kind, u8 level)
+{
+	return use_from_to(q, kind, q->level[kind], level);
+}
+
+/* The averages become what they would have been with other periods. */
+static void scale_use(struct ks_quota *q, const u8 from[KS_NR_KINDS], const u8 to[KS_NR_KINDS])
 {
 	u32 base = q->use_ppm - records_ppm(q);
-	u64 loads, records;
+	u64 loads = use_from_to(q, KS_LOADS, from[KS_LOADS], to[KS_LOADS]);
+	u64 records = loads + use_from_to(q, KS_STORES, from[KS_STORES], to[KS_STORES]);
 
-	if (!memcmp(level, q->level, sizeof(q->level)))
-		return false;
-
-	loads = use_at(q, KS_LOADS, level[KS_LOADS]);
-	records = loads + use_at(q, KS_STORES, level[KS_STORES]);
 	q->use_ppm = min(base + records, KS_MOST_PPM);
 	if (records)
 		q->loads_ppm = div64_u64(loads * KS_WHOLE, records);
 	/* Until they are measured. */
 	q->measured = false;
+}
+
+static bool set_levels(struct ks_quota *q, const u8 level[KS_NR_KINDS])
+{
+	if (!memcmp(level, q->level, sizeof(q->level)))
+		return false;
+
+	scale_use(q, q->level, level);
 	memcpy(q->level, level, sizeof(q->level));
 	return true;
 }
@@ -568,28 +578,26 @@ static bool is_as_found(const struct ks_quota *q, const struct ks_tuning *t,
 		abs_diff(q->loads_ppm, q->found_loads_ppm) <= mix_band_ppm(t));
 }
 
-/**
- * ks_quota_window - a window has ended: adapt
- * @q: state of the loop
- * @t: what the administrator wants
- * @u: what was used in the window, whose @wall_ns is not 0
- *
- * Return: has ks_quota::level changed? ks_quota::sleep_us may have as well.
- */
-bool ks_quota_window(struct ks_quota *q, const struct ks_tuning *t, const struct ks_usage *u)
+/* Rings have raised periods meanwhile. Would it be too much with these from the beginning? */
+static bool was_raised_too_little(struct ks_quota *q, const struct ks_tuning *t)
+{
+	q->raises = 0;
+	scale_use(q, q->began, q->level);
+	return t->policy == KS_PROPORTIONAL &&
+	       q->use_ppm > t->quota_permille * KS_PERMILLE + band_ppm(t);
+}
+
+static bool adapt(struct ks_quota *q, const struct ks_tuning *t, const struct ks_usage *u)
 {
 	u8 level[KS_NR_KINDS];
 	bool use_near, near;
 
 	measure(q, t, u);
 	set_sleep(q, t, u);
-	if (q->raises) {
-		/* It was not one period that this comes from. */
-		q->raises = 0;
-		q->measured = false;
-		return false;
-	}
 	if (!t->quota_permille)
+		return false;
+	/* It was not one period that this comes from. */
+	if (q->raises && !was_raised_too_little(q, t))
 		return false;
 
 	use_near = is_near(q->use_ppm, t);
@@ -608,6 +616,22 @@ bool ks_quota_window(struct ks_quota *q, const struct ks_tuning *t, const struct
 	if (q->steady && is_as_found(q, t, u) && q->found_windows++ < MAX_WINDOWS)
 		return false;
 	return search_levels(q, t, u);
+}
+
+/**
+ * ks_quota_window - a window has ended: adapt
+ * @q: state of the loop
+ * @t: what the administrator wants
+ * @u: what was used in the window, whose @wall_ns is not 0
+ *
+ * Return: has ks_quota::level changed? ks_quota::sleep_us may have as well.
+ */
+bool ks_quota_window(struct ks_quota *q, const struct ks_tuning *t, const struct ks_usage *u)
+{
+	bool changed = adapt(q, t, u);
+
+	memcpy(q->began, q->level, sizeof(q->began));
+	return changed;
 }
 
 /**

@@ -91,6 +91,7 @@ struct ks_usage {
  * @sleep_us:  how long to sleep between rounds
  * @round_ns:  what a round takes if there is nothing to read, smoothed
  * @level:     place of each kind in its table of periods; the higher, the longer
+ * @began:     the same when the window began
  * @raises:    how often a ring has raised a level in this window
  * @measured:  has there been a window yet?
  * @steady:    since the use or the mix was off last, have the nearest levels been found?
@@ -111,6 +112,7 @@ struct ks_quota {
 	u32 sleep_us;
 	u32 round_ns;
 	u8 level[KS_NR_KINDS];
+	u8 began[KS_NR_KINDS];
 	u8 raises;
 	bool measured;
 	bool steady;
