@@ -48,8 +48,9 @@
  * will be with the new one is only a guess, which the average would hide for long.
  *
  * A burst is not averaged. A budget for each round bounds what one can take; what a
- * ring cannot hold until then is lost, and counted. A ring that is fuller than 80 % when
- * it is looked at raises the period before the window ends, by as much as it is too full.
+ * ring cannot hold until then is lost, and counted. A ring of which more than
+ * 80 % has come between two looks raises the period before the window ends, by as much as
+ * that is too much.
  * Nor does the period become shorter than what the rings can hold, however much of the
  * quota is left. What the hardware delivers at once, with any period, does not count here.
  * (The sleep is not shortened for a full ring. If it is longer than what is wanted, that

@@ -6,8 +6,8 @@
  * probability in proportion to 1/n (Zipf); the nodes take turns. As with PEBS, samples
  * come in batches: all but the last are written to the ring, the last one goes the way of
  * an interrupt. How many samples were made is counted, so that what becomes of them can be
- * added up. Event 2 is event 0 with a buffer: it makes no sample before there are 1000, or it is read.
- * Event 3 is event 0 with addresses of programs and of the kernel, and says where data
+ * added up. Event 2 is event 0 with a buffer: it makes no sample before there are 1000, or
+ * it is read. Event 3 is event 0 with addresses of programs and of the kernel, and says where data
  * came from: of four samples one was a program's from memory, one from a cache, one from
  * nobody knows where, and one was the kernel's from memory.
  *

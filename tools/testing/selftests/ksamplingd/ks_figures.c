@@ -38,7 +38,7 @@ static pid_t pids[MAX_CPUS];
 static unsigned int quota;
 static int phase, number;
 
-static void figure(const char *name, double value)
+static void report(const char *name, double value)
 {
 	printf("figure %s %.3f\n", name, value);
 	fflush(stdout);
@@ -211,11 +211,11 @@ static void compare(struct page *pages, size_t nr)
 	for (i = 0; i < should; i++)
 		best += pages[i].accesses;
 
-	figure("hottest_pages", should);
-	figure("precision", is ? (double)right / is : 0);
-	figure("recall", (double)right / should);
+	report("hottest_pages", should);
+	report("precision", is ? (double)right / is : 0);
+	report("recall", (double)right / should);
 	/* Of the accesses that the same number of pages could have held. */
-	figure("accesses_held", held / best);
+	report("accesses_held", held / best);
 }
 
 static void compare_with_truth(struct truth *truth)
@@ -225,8 +225,8 @@ static void compare_with_truth(struct truth *truth)
 	struct page *pages = calloc(truth->pages, sizeof(*pages));
 
 	EXPECT(pages, "memory");
-	figure("sampled_pages", read_hot_pages(pages, truth->pages));
-	figure("load_share", loads / (loads + stores));
+	report("sampled_pages", read_hot_pages(pages, truth->pages));
+	report("load_share", loads / (loads + stores));
 	read_truth(pages, get_truth_pages(truth), truth->pages, loads / (loads + stores));
 	compare(pages, truth->pages);
 	free(pages);
@@ -282,23 +282,23 @@ static void steady(struct truth *truth)
 	}
 	sampled = loads_per_s(truth, &loads, &ns);
 	samples = accounted() - samples;
-	figure("samples_per_s", (double)samples / STEADY_S);
+	report("samples_per_s", (double)samples / STEADY_S);
 	/* Of all CPUs together. If the program does always the same, that is the price. */
-	figure("workload_permille", 1000 * (1 - sampled / alone));
-	figure("changes_in_60_s", get_status("period_changes") - changes);
-	figure("use_permille", sum / STEADY_S);
-	figure("use_least", least);
-	figure("use_most", most);
+	report("workload_permille", 1000 * (1 - sampled / alone));
+	report("changes_in_60_s", get_status("period_changes") - changes);
+	report("use_permille", sum / STEADY_S);
+	report("use_least", least);
+	report("use_most", most);
 	compare_with_truth(truth);
 
 	/* To the last one. */
 	switch_off();
 	samples = accounted();
-	figure("samples", get_status("samples"));
-	figure("lost", get_status("lost"));
-	figure("written", look_at(&truth->written) - written);
-	figure("dropped", look_at(&truth->dropped) - dropped);
-	figure("unaccounted", (double)(look_at(&truth->written) - written) - samples);
+	report("samples", get_status("samples"));
+	report("lost", get_status("lost"));
+	report("written", look_at(&truth->written) - written);
+	report("dropped", look_at(&truth->dropped) - dropped);
+	report("unaccounted", (double)(look_at(&truth->written) - written) - samples);
 	begin_sampling();
 	settle();
 }
@@ -320,14 +320,14 @@ static enum psi_result figures(void)
 	start_loads(load);
 	sleep_ms(2000);
 	begin_sampling();
-	figure("windows_after_start", settle());
+	report("windows_after_start", settle());
 	steady(truth);
 	loads_run();
 
 	stop_loads();
 	phase = 2;
 	start_loads(load);
-	figure("windows_after_change", settle());
+	report("windows_after_change", settle());
 	loads_run();
 	return PSI_PASS;
 }

@@ -219,8 +219,8 @@ static enum psi_result perf_record(void)
 	written = look_at(&truth->written);
 	snprintf(command, sizeof(command), PERF
 		 " record -q -o /tmp/perf.data -c 997 -d --phys-data -e r20d1:upp %s walk && "
-		 PERF " script -i /tmp/perf.data -F addr,phys_addr | grep -c '[1-9a-f].* .*[1-9a-f]'",
-		 self);
+		 PERF " script -i /tmp/perf.data -F addr,phys_addr | "
+		 "grep -c '[1-9a-f].* .*[1-9a-f]'", self);
 	run(command, number, NR_KINDS + 1);
 	written = look_at(&truth->written) - written;
 	psi_note("perf record has %llu records, %llu were written, of %llu misses",
