@@ -48,8 +48,8 @@ enum ks_answer {
  * @hot:  a page has become one of the hottest. It may have been freed or split since;
  *	  who wants to touch it takes a reference and looks again.
  *	  Context: ksamplingd, which holds no lock and no page: may sleep, and take any
- *	  lock, but not unregister itself. The time counts for the quota, and no sample is
- *	  read meanwhile.
+ *	  lock that nobody holds who unregisters a consumer, but not do that itself. The
+ *	  time counts for the quota, and no sample is read meanwhile.
  * @slot: internal
  */
 struct ks_consumer {

@@ -162,6 +162,8 @@ void ks_pages_stop(void)
 
 	static_branch_disable(&ks_pages_have_heat);
 	take_blocks(false);
+	/* Hooks that have begun must not end in the next run. */
+	synchronize_rcu();
 	xa_for_each(&ks_blocks, index, block) {
 		drop_block(index);
 		cond_resched();
@@ -204,8 +206,8 @@ int ksamplingd_register(struct ks_consumer *c)
  * ksamplingd_unregister - be told no more
  * @c: who; not called any more when this returns
  *
- * Context: process context, not within its own ks_consumer::hot. Waits for a call of a
- * consumer that is going on.
+ * Context: process context, not within any ks_consumer::hot, nor with a lock that one of
+ * them takes: it waits for a call that is going on.
  */
 void ksamplingd_unregister(struct ks_consumer *c)
 {
@@ -280,10 +282,13 @@ static void tell(const struct ks_hot_page *page, unsigned long slots)
 
 /* ---------------------------------- Samples ---------------------------------- */
 
-/* Rather than reclaim for it, what there is no memory for is not noted. Under RCU. */
+/*
+ * Rather than reclaim for it, what there is no memory for is not noted. Nor may who
+ * reclaims, and migrates, give what is kept for that. Under RCU.
+ */
 static struct ks_heat *add_block(unsigned long index)
 {
-	const gfp_t gfp = GFP_NOWAIT | __GFP_NOWARN;
+	const gfp_t gfp = GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC;
 	struct ks_heat *block, *other;
 	unsigned long flags;
 
@@ -293,11 +298,11 @@ static struct ks_heat *add_block(unsigned long index)
 	xa_lock_irqsave(&ks_blocks, flags);
 	other = ks_takes_blocks ? __xa_cmpxchg(&ks_blocks, index, NULL, block, gfp) :
 				  XA_ERROR(-ESHUTDOWN);
-	xa_unlock_irqrestore(&ks_blocks, flags);
-	if (!other) {
+	if (!other)
 		atomic_long_inc(&ks_nr_blocks);
+	xa_unlock_irqrestore(&ks_blocks, flags);
+	if (!other)
 		return block;
-	}
 	kfree(block);
 	return xa_is_err(other) ? NULL : other;
 }
@@ -417,9 +422,10 @@ static void give_heat(unsigned long pfn, int nid, struct ks_heat h)
 
 	if (!place)
 		return;
+	/* Before somebody can take it away again: no bin has less than nothing. */
+	count_moved(nid, h, 1);
 	before.word = xchg(&place->word, h.word);
 	count_moved(nid, before, -1);
-	count_moved(nid, h, 1);
 }
 
 /**
@@ -456,10 +462,12 @@ void __ksamplingd_migrated(struct folio *to, struct folio *from)
 	guard(rcu)();
 	for (i = 0; i < folio_nr_pages(from); i += BLOCK_PAGES) {
 		h = take_heat(folio_pfn(from) + i, from_nid);
-		if (!h.word)
+		/* Memory of a device is never seen by samples. */
+		if (!ks_heat_now(h, READ_ONCE(ks_epoch)) || folio_is_zone_device(to)) {
+			take_heat(folio_pfn(to) + i, to_nid);
 			continue;
-		if (to_nid != from_nid)
-			h.told = 0;
+		}
+		h.told &= to_nid == from_nid ? ~READ_ONCE(ks_stale_slots) : 0;
 		give_heat(folio_pfn(to) + i, to_nid, h);
 	}
 }
