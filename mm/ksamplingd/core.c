@@ -634,7 +634,7 @@ static void look_at_fill(struct ks_thread *t, const u32 fill[KS_NR_KINDS])
 
 static void one_round(struct ks_thread *t)
 {
-	u64 from = local_clock(), until;
+	u64 from = local_clock(), from_run = run_ns(), until;
 	u32 fill[KS_NR_KINDS] = {};
 	int cpu;
 
@@ -653,6 +653,7 @@ static void one_round(struct ks_thread *t)
 	WRITE_ONCE(ks_status.rounds, ks_status.rounds + 1);
 	look_at_fill(t, fill);
 	t->usage.round_ns += since(from);
+	t->usage.round_run_ns += run_ns() - from_run;
 }
 
 /* What there is for users on a node: without what the watermarks keep free. */

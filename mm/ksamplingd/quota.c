@@ -105,6 +105,7 @@ const u32 ks_periods[KS_NR_KINDS][KS_NR_LEVELS] = {
 #define GOOD_FILL	500	/* permille of a ring; what comes may be twice as much */
 #define MAX_MADE	16	/* times what was read, at most, is taken to have been made */
 #define MIN_RECORDS	256	/* with fewer, the shares may be chance */
+#define MIN_ROUNDS	16	/* with fewer, the ends of the window are too much of it */
 #define MIX_BAND	25	/* permille of the records, at least */
 
 /**
@@ -232,14 +233,38 @@ static u32 share_ppm(u64 part_ns, u64 wall_ns)
 	return mul_u64_u64_div_u64(part_ns, KS_WHOLE, wall_ns);
 }
 
-/* What the rounds as such took. If others ran meanwhile, they did so all over the rounds. */
-static u64 base_ns(const struct ks_usage *u)
+/* What it took to go to sleep and to wake up. */
+static u64 wakeups_ns(const struct ks_usage *u)
 {
-	u64 drain_ns = u->drain_ns;
+	return u->round_run_ns ? u->run_ns - min(u->round_run_ns, u->run_ns) : 0;
+}
 
-	if (u->round_ns > u->run_ns)
-		drain_ns = mul_u64_u64_div_u64(drain_ns, u->run_ns, u->round_ns);
-	return u->run_ns - min(drain_ns, u->run_ns);
+/*
+ * Where the CPU of the thread is one that is sampled, perf gets records out of the hardware
+ * whenever the thread goes or comes, and so that takes longer the longer it sleeps. The
+ * least that was seen is what a wakeup as such takes.
+ */
+static void measure_wakeup(struct ks_quota *q, const struct ks_usage *u)
+{
+	u32 wakeup_ns;
+
+	if (u->rounds < MIN_ROUNDS || !u->round_run_ns)
+		return;
+	wakeup_ns = min(div_u64(wakeups_ns(u), u->rounds), U32_MAX);
+	if (!q->wakeup_ns || wakeup_ns < q->wakeup_ns)
+		q->wakeup_ns = max(wakeup_ns, 1);
+}
+
+/* What the rounds as such took. If others ran meanwhile, they did so all over the rounds. */
+static u64 base_ns(const struct ks_quota *q, const struct ks_usage *u)
+{
+	u64 round_run_ns = u->round_run_ns ?: u->run_ns;
+	u64 wakeups = wakeups_ns(u), records = u->drain_ns;
+
+	if (u->round_ns > round_run_ns)
+		records = mul_u64_u64_div_u64(records, round_run_ns, u->round_ns);
+	records += wakeups - min(wakeups, (u64)q->wakeup_ns * u->rounds);
+	return u->run_ns - min(records, u->run_ns);
 }
 
 /* What the records took. */
@@ -278,9 +303,9 @@ static bool tells_the_mix(const struct ks_tuning *t, const struct ks_usage *u)
  * a burst may fill rings for many windows, and say nothing of the periods of now; and what
  * is lost takes no time.
  */
-static u64 use_ns(const struct ks_tuning *t, const struct ks_usage *u)
+static u64 use_ns(const struct ks_quota *q, const struct ks_tuning *t, const struct ks_usage *u)
 {
-	u64 base = base_ns(u), records = u->run_ns - base;
+	u64 base = base_ns(q, u), records = u->run_ns - base;
 
 	if (u->read)
 		records = mul_u64_u64_div_u64(records, min(u->made, MAX_MADE * u->read), u->read);
@@ -306,8 +331,8 @@ static bool may_be_noise(const struct ks_quota *q, const struct ks_tuning *t,
 static void measure(struct ks_quota *q, const struct ks_tuning *t, const struct ks_usage *u)
 {
 	u64 records = sum_of_records(u), workload = workload_ns(t, u);
-	u32 base = share_ppm(base_ns(u), u->wall_ns);
-	u32 use = share_ppm(use_ns(t, u), u->wall_ns);
+	u32 base = share_ppm(base_ns(q, u), u->wall_ns);
+	u32 use = share_ppm(use_ns(q, t, u), u->wall_ns);
 
 	q->workload_ppm = share_ppm(workload, u->wall_ns);
 	q->now_ppm = share_ppm(u->run_ns + (t->quota_has_workload ? workload : 0),
@@ -335,7 +360,7 @@ static void measure(struct ks_quota *q, const struct ks_tuning *t, const struct 
  */
 static void measure_round(struct ks_quota *q, const struct ks_usage *u)
 {
-	u32 round_ns = min(div_u64(base_ns(u), u->rounds), U32_MAX);
+	u32 round_ns = min(div_u64(base_ns(q, u), u->rounds), U32_MAX);
 
 	q->round_ns = round_ns > 2 * (u64)q->round_ns ? round_ns : smooth(q->round_ns, round_ns);
 }
@@ -593,6 +618,7 @@ static bool adapt(struct ks_quota *q, const struct ks_tuning *t, const struct ks
 	u8 level[KS_NR_KINDS];
 	bool use_near, near;
 
+	measure_wakeup(q, u);
 	measure(q, t, u);
 	set_sleep(q, t, u);
 	if (!t->quota_permille)

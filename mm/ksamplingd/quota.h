@@ -56,7 +56,9 @@ struct ks_tuning {
  * @wall_ns:  time that went by
  * @run_ns:   time on a CPU
  * @round_ns: time that went by in rounds, also while the thread had to wait for a CPU
- * @drain_ns: part of it that went into records; the rest is what the rounds cost even
+ * @round_run_ns: part of @run_ns in rounds, 0 if that is not known; the rest is what it takes
+ *	      to go to sleep and to wake up
+ * @drain_ns: part of @round_ns that went into records; the rest is what the rounds cost even
  *	      if there is nothing to read
  * @records:  how many there were of each kind: read, and lost
  * @read:     how many were read
@@ -71,6 +73,7 @@ struct ks_usage {
 	u64 wall_ns;
 	u64 run_ns;
 	u64 round_ns;
+	u64 round_run_ns;
 	u64 drain_ns;
 	u64 records[KS_NR_KINDS];
 	u64 read;
@@ -90,6 +93,7 @@ struct ks_usage {
  *	       CPUs together, of one CPU
  * @sleep_us:  how long to sleep between rounds
  * @round_ns:  what a round takes if there is nothing to read, smoothed
+ * @wakeup_ns: part of that to go to sleep and to wake up, the least that was seen
  * @level:     place of each kind in its table of periods; the higher, the longer
  * @began:     the same when the window began
  * @raises:    how often a ring has raised a level in this window
@@ -111,6 +115,7 @@ struct ks_quota {
 	u32 workload_ppm;
 	u32 sleep_us;
 	u32 round_ns;
+	u32 wakeup_ns;
 	u8 level[KS_NR_KINDS];
 	u8 began[KS_NR_KINDS];
 	u8 raises;

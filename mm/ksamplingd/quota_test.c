@@ -639,7 +639,6 @@ static void R23_base_of_rounds_that_are_interrupted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, q.base_ppm, KS_WHOLE / 20);
 }
 
-/* More accesses than the longest period can do with. */
 /* With few rounds, it is chance what is left of their time; sleep does not follow that. */
 static void R23_sleep_is_not_hasty(struct kunit *test)
 {
@@ -661,6 +660,31 @@ static void R23_sleep_is_not_hasty(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, q.sleep_us, 66666);
 }
 
+/*
+ * Each wakeup takes 80 us, and 5 us for each record that perf gets out then, of 2000 in a
+ * second. That these take longer together if the thread sleeps longer is no reason for that.
+ */
+static void R23_wakeups_that_have_records(struct kunit *test)
+{
+	struct ks_tuning t = { 30, KS_PROPORTIONAL, 2000, 1000 };
+	struct ks_usage u = { .wall_ns = WINDOW_NS };
+	struct ks_quota q;
+	int i;
+
+	start_at(&q, &t, 10);
+	for (i = 0; i < 60; i++) {
+		u.rounds = NSEC_PER_SEC / NSEC_PER_USEC / q.sleep_us;
+		u.drain_ns = 2000 * 1000;
+		u.round_run_ns = u.drain_ns + u.rounds * 20000;
+		u.round_ns = u.round_run_ns;
+		u.run_ns = u.round_run_ns + u.rounds * 80000 + 2000 * 5000;
+		ks_quota_window(&q, &t, &u);
+	}
+	KUNIT_EXPECT_GE(test, q.sleep_us, 6666);
+	KUNIT_EXPECT_LE(test, q.sleep_us, 10000);
+}
+
+/* More accesses than the longest period can do with. */
 static void R22_overload_is_lost_not_used(struct kunit *test)
 {
 	struct plant p = new_plant(30, KS_PROPORTIONAL);
@@ -1407,6 +1431,7 @@ static struct kunit_case quota_cases[] = {
 	KUNIT_CASE(R23_stays_where_periods_are_coarse),
 	KUNIT_CASE(R23_tables),
 	KUNIT_CASE(R23_workload),
+	KUNIT_CASE(R23_wakeups_that_have_records),
 	KUNIT_CASE(R27_batches_that_wait),
 	KUNIT_CASE(R27_each_is_read_as_often_in_each_window),
 	KUNIT_CASE(R28_a_few_records_tell_no_mix),
