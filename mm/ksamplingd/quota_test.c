@@ -1444,8 +1444,8 @@ static struct kunit_case quota_cases[] = {
 	KUNIT_CASE(R28_phases_that_are_short),
 	KUNIT_CASE(R28_policy_step),
 	KUNIT_CASE(R28_quota_comes_first),
-	KUNIT_CASE(R28_settles_within_five_windows),
-	KUNIT_CASE(R28_shares_are_held),
+	KUNIT_CASE_SLOW(R28_settles_within_five_windows),
+	KUNIT_CASE_SLOW(R28_shares_are_held),
 	{}
 };
 
