@@ -31,6 +31,7 @@
 #define MAX_CPUS	64
 #define MOST_WINDOWS	25
 #define STEADY_S	60
+#define START_MS	15000	/* until programs do what they are for */
 #define LOAD_SHARE	0.8	/* of samples, after boot */
 
 static pid_t pids[MAX_CPUS];
@@ -347,7 +348,7 @@ static enum psi_result figures(void)
 
 	phase = 1;
 	start_loads(load);
-	sleep_ms(2000);
+	sleep_ms(START_MS);
 	begin_sampling();
 	report("windows_after_start", settle());
 	steady(truth);
