@@ -62,6 +62,12 @@ test-pebs: pebs-guest
 	@$(part) pebs "ksamplingd on a processor with PEBS" \
 		scripts/selftest --pebs build/obj/$(image) build/pebs.cpio build/pebs
 
+pebs-hour: pebs-guest ## an hour of its time of ksamplingd on that processor: no stray NMI
+	@scripts/boot --pebs skylake --icount=4 --cpus 2 --mem 1536 --timeout 5400 \
+		--kernel build/obj/$(image) --initrd build/pebs.cpio \
+		--append "quiet psi=1 test=ks_pebs only=R-20 ks_hours=1" | tee build/pebs-hour.log
+	@! grep -q '^not ok' build/pebs-hour.log && grep -q '^ok.*hours without' build/pebs-hour.log
+
 # Our initramfs, and programs of Debian.
 pebs-guest: kernel
 	@$(step)/qemu.log "QEMU with PEBS" scripts/qemu/build
@@ -129,7 +135,7 @@ test-mutations: kernel
 test-prefixes: kernel
 	@$(part) prefixes "each patch builds and boots" scripts/test/prefixes
 
-.PHONY: help run pebs pebs-guest shell test check kunit selftest prefixes mutations test-base bench bench-pebs variants tree \
+.PHONY: help run pebs pebs-guest pebs-hour shell test check kunit selftest prefixes mutations test-base bench bench-pebs variants tree \
 	kernel debug-kernel \
 	series apply clean setup test-check test-kunit test-selftest test-debug test-default-off \
 	test-apply test-prefixes test-mutations test-pebs

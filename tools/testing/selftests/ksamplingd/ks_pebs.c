@@ -431,6 +431,52 @@ static enum psi_result tasks_come_after(void)
 	return PSI_PASS;
 }
 
+/* A twentieth of the time, so that the hour is short for who emulates it. */
+static void walk_now_and_then(void *unused)
+{
+	uint32_t *lines = map_lines();
+	__u64 until;
+
+	for (;;) {
+		until = now_ns() + 50 * NSEC_PER_MSEC;
+		while (now_ns() < until)
+			walk(lines, LINES / 64, 1);
+		sleep_ms(950);
+	}
+}
+
+/* With CPUs and other users of the counters that come and go from time to time. */
+static enum psi_result for_hours(void)
+{
+	int nmi = open_new_log(), stuck = open_new_log(), cpus = online_cpus(), cpu, i;
+	const char *hours = getenv("ks_hours");
+	struct counter c;
+
+	REQUIRE(get_truth(), NO_TRUTH);
+	REQUIRE(hours, "takes long: set ks_hours");
+	use_pebs();
+	for (cpu = 0; cpu < cpus; cpu++)
+		start_load(cpu, walk_now_and_then, NULL);
+	switch_on();
+	for (i = 0; i < atoi(hours) * 360; i++) {
+		open_all(&c, 0x82d0);
+		control_all(&c, PERF_EVENT_IOC_ENABLE);
+		sleep_ms(5000);
+		close_all(&c);
+		if (cpus > 1)
+			set_online(cpus - 1, false);
+		sleep_ms(5000);
+		if (cpus > 1)
+			set_online(cpus - 1, true);
+	}
+	switch_off();
+	psi_note("%llu samples", get_status("samples"));
+	EXPECT(get_status("samples") > 100000, "too few samples to tell");
+	expect_not_in_log(nmi, "unknown reason");
+	expect_not_in_log(stuck, "perfevents");
+	return PSI_PASS;
+}
+
 static const struct psi_case cases[] = {
 	{ "R-20 pebs: perf counts all stores", counts_stores },
 	{ "R-20 pebs: perf counts all loads", counts_loads },
@@ -441,6 +487,7 @@ static const struct psi_case cases[] = {
 	{ "R-20 pebs: others hold all counters", all_counters_held },
 	{ "R-20 pebs: events of tasks come after ours", tasks_come_after },
 	{ "R-21 pebs: CPUs and others who count come and go", hotplug_and_perf },
+	{ "R-20 pebs: hours without an NMI that nobody expects", for_hours },
 };
 
 int main(int argc, char **argv)
