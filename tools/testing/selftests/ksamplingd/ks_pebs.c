@@ -159,6 +159,8 @@ static int walk_and_tell(void)
 
 #define PERF		"/usr/bin/perf"
 #define MYSELF		"/proc/self/exe"
+/* lines with two numbers that are not 0 */
+#define COUNT_BOTH	"grep -c '[1-9a-f].* .*[1-9a-f]'"
 
 /* The numbers at the beginning of the lines that a command prints. */
 static void run(const char *command, uint64_t *number, int nr)
@@ -219,8 +221,7 @@ static enum psi_result perf_record(void)
 	written = look_at(&truth->written);
 	snprintf(command, sizeof(command), PERF
 		 " record -q -o /tmp/perf.data -c 997 -d --phys-data -e r20d1:upp %s walk && "
-		 PERF " script -i /tmp/perf.data -F addr,phys_addr | "
-		 "grep -c '[1-9a-f].* .*[1-9a-f]'", self);
+		 PERF " script -i /tmp/perf.data -F addr,phys_addr | " COUNT_BOTH, self);
 	run(command, number, NR_KINDS + 1);
 	written = look_at(&truth->written) - written;
 	psi_note("perf record has %llu records, %llu were written, of %llu misses",
