@@ -267,21 +267,21 @@ static void forget(struct truth *truth)
 	memset(get_truth_pages(truth), 0, truth->pages * sizeof(struct truth_page));
 }
 
-/* What the program achieves in a second. */
-static double loads_per_s(struct truth *truth, unsigned long long *from, __u64 *from_ns)
+/* What the program achieves in a second; what we do ourselves hardly misses the cache. */
+static double misses_per_s(struct truth *truth, unsigned long long *from, __u64 *from_ns)
 {
-	unsigned long long loads = look_at(&truth->user[LOADS]) - *from;
+	unsigned long long misses = look_at(&truth->user[MISSES]) - *from;
 	__u64 ns = now_ns() - *from_ns;
 
-	*from += loads;
+	*from += misses;
 	*from_ns += ns;
-	return loads * 1e9 / ns;
+	return misses * 1e9 / ns;
 }
 
 static void steady(struct truth *truth)
 {
 	double least = 1000, most = 0, use, sum = 0, alone, sampled;
-	unsigned long long changes, written, dropped, samples, loads = 0;
+	unsigned long long changes, written, dropped, samples, misses = 0;
 	__u64 ns = 0;
 	int s;
 
@@ -292,16 +292,16 @@ static void steady(struct truth *truth)
 	EXPECT(!set_knob("load_period", "%llu",
 			 get_event("MEM_LOAD_RETIRED.L3_MISS", "period")), "load_period");
 	switch_off();
-	loads_per_s(truth, &loads, &ns);
+	misses_per_s(truth, &misses, &ns);
 	sleep_ms(10000);
-	alone = loads_per_s(truth, &loads, &ns);
+	alone = misses_per_s(truth, &misses, &ns);
 	written = look_at(&truth->written);
 	dropped = look_at(&truth->dropped);
 	forget(truth);
 	begin_sampling();
 	settle();
 
-	loads_per_s(truth, &loads, &ns);
+	misses_per_s(truth, &misses, &ns);
 	samples = accounted();
 	changes = get_status("period_changes");
 	for (s = 0; s < STEADY_S; s++) {
@@ -310,7 +310,7 @@ static void steady(struct truth *truth)
 		most = use > most ? use : most;
 		sum += use;
 	}
-	sampled = loads_per_s(truth, &loads, &ns);
+	sampled = misses_per_s(truth, &misses, &ns);
 	samples = accounted() - samples;
 	report("samples_per_s", (double)samples / STEADY_S);
 	/* Of all CPUs together. If the program does always the same, that is the price. */
