@@ -228,7 +228,9 @@ static enum psi_result perf_record(void)
 		 (unsigned long long)number[NR_KINDS], (unsigned long long)written,
 		 (unsigned long long)number[MISSES]);
 	EXPECT(number[NR_KINDS] == written, "they are not the same");
-	EXPECT(written >= number[MISSES] / 997 && written < number[MISSES] / 997 * 11 / 10,
+	/* A counter that overflows just before its task is switched out has no record. */
+	EXPECT(written > number[MISSES] / 997 * 99 / 100 &&
+	       written < number[MISSES] / 997 * 11 / 10,
 	       "they are not as many as they should be");
 	return PSI_PASS;
 }
