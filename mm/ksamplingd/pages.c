@@ -468,6 +468,8 @@ void __ksamplingd_migrated(struct folio *to, struct folio *from)
 			continue;
 		}
 		h.told &= to_nid == from_nid ? ~READ_ONCE(ks_stale_slots) : 0;
+		/* It may have been split since it was sampled. */
+		h.order = min(folio_order(to), KS_MAX_ORDER);
 		give_heat(folio_pfn(to) + i, to_nid, h);
 	}
 }
