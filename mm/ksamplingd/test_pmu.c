@@ -18,7 +18,8 @@
  * has become hot, while consumer is 1, and last is what it was told last: pfn, order, node,
  * node of the CPU, heat, and 1 for a store. While second is 1 there is another consumer; it
  * answers "later" while later is Y, and asked is how often it was called. stray is how often
- * one of them was called that was not registered. With strange, some samples have no
+ * one of them was called that was not registered. Once invites is Y, the first one registers
+ * the second when it is called next. places is how many more can be registered. With strange, some samples have no
  * address, or one where there is no memory. With throttle, perf is led to believe that there
  * are too many interrupts. With refuse, no event that perf wants to count is let in, as if
  * others had all counters. breakpoint is the address that the source of that name watches;
@@ -342,6 +343,7 @@ static struct pmu test_pmu = {
  * @calls:    how often it was called
  * @stray:    how often that was while it was not registered
  * @later:    it wants to be asked again
+ * @invites:  it registers another one the next time
  * @last:     what it was told last
  *
  * Only ksamplingd calls it; who reads the numbers sees them at some moment.
@@ -352,8 +354,12 @@ struct test_consumer {
 	u64 calls;
 	u64 stray;
 	bool later;
+	bool invites;
 	struct ks_hot_page last;
 };
+
+static struct test_consumer first, second;
+static int listen(struct test_consumer *c, bool listens);
 
 static enum ks_answer take_note(struct ks_consumer *consumer, const struct ks_hot_page *page)
 {
@@ -369,6 +375,10 @@ static enum ks_answer take_note(struct ks_consumer *consumer, const struct ks_ho
 		c->stray++;
 	c->last = *page;
 	c->calls++;
+	if (READ_ONCE(c->invites)) {
+		WRITE_ONCE(c->invites, false);
+		listen(&second, true);
+	}
 	return READ_ONCE(c->later) ? KS_LATER : KS_DONE;
 }
 
@@ -392,6 +402,23 @@ static int listen(struct test_consumer *c, bool listens)
 		WRITE_ONCE(c->listens, false);
 	}
 	return err;
+}
+
+static struct test_consumer crowd[8];
+
+/* Return: how many more there is place for; they are gone again. */
+static u64 count_places(void)
+{
+	u64 nr, i;
+
+	for (nr = 0; nr < ARRAY_SIZE(crowd); nr++) {
+		crowd[nr].consumer.hot = take_note;
+		if (listen(&crowd[nr], true) == -EBUSY)
+			break;
+	}
+	for (i = 0; i < nr; i++)
+		listen(&crowd[i], false);
+	return nr;
 }
 
 /* ---------------------------------- Files ---------------------------------- */
@@ -463,6 +490,14 @@ static int set_consumer(void *data, u64 value)
 }
 DEFINE_DEBUGFS_ATTRIBUTE(consumer_fops, get_consumer, set_consumer, "%llu\n");
 
+static int get_places(void *data, u64 *value)
+{
+	guard(mutex)(&set_lock);
+	*value = count_places();
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(places_fops, get_places, NULL, "%llu\n");
+
 static int get_stray(void *data, u64 *value)
 {
 	*value = first.stray + second.stray;
@@ -526,6 +561,8 @@ static int __init test_pmu_init(void)
 	debugfs_create_file("consumer", 0600, dir, &first, &consumer_fops);
 	debugfs_create_u64("asked", 0400, dir, &second.calls);
 	debugfs_create_bool("later", 0600, dir, &second.later);
+	debugfs_create_bool("invites", 0600, dir, &first.invites);
+	debugfs_create_file("places", 0400, dir, NULL, &places_fops);
 	debugfs_create_file("second", 0600, dir, &second, &consumer_fops);
 	debugfs_create_file("stray", 0400, dir, NULL, &stray_fops);
 	debugfs_create_bool("throttle", 0600, dir, &throttle);

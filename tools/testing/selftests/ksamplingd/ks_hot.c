@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -183,7 +184,7 @@ static enum psi_result histogram(void)
 #define WATCHED	((char *)0x200000000000UL)
 #define PAGE	4096UL
 #define CHUNK	1024
-#define MAX_CHUNKS 64
+#define MAX_CHUNKS 96
 
 struct listed {
 	int node;
@@ -209,7 +210,6 @@ static void map_page(void)
 {
 	EXPECT(mmap(WATCHED, PAGE, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == WATCHED, "mmap");
-	madvise(WATCHED, PAGE, MADV_NOHUGEPAGE);
 }
 
 /* Each of them is a sample. It takes a round until it is seen. */
@@ -333,29 +333,48 @@ static unsigned long pfn_of(const char *page)
 	return entry & ((1ULL << 55) - 1);
 }
 
-/* Another program: takes memory until it has this page, and has it watched then. */
-static bool get_page(unsigned long pfn)
+/* Return: does a page of this memory come to be the one that is watched? */
+static bool watch_wanted(char *mem, bool (*is_wanted)(unsigned long pfn, unsigned long by),
+			 unsigned long by)
 {
-	char *mem;
-	int i, n;
+	int n;
 
-	for (i = 0; i < MAX_CHUNKS; i++) {
-		mem = mmap(NULL, CHUNK * PAGE, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-		if (mem == MAP_FAILED)
-			return false;
-		madvise(mem, CHUNK * PAGE, MADV_NOHUGEPAGE);
-		for (n = 0; n < CHUNK; n++) {
-			mem[n * PAGE] = 1;
-			if (pfn_of(mem + n * PAGE) == pfn)
-				return mremap(mem + n * PAGE, PAGE, PAGE,
-					      MREMAP_MAYMOVE | MREMAP_FIXED,
-					      WATCHED) == WATCHED;
-		}
+	for (n = 0; n < CHUNK; n++) {
+		mem[n * PAGE] = 1;
+		if (is_wanted(pfn_of(mem + n * PAGE), by))
+			return mremap(mem + n * PAGE, PAGE, PAGE,
+				      MREMAP_MAYMOVE | MREMAP_FIXED, WATCHED) == WATCHED;
 	}
 	return false;
 }
 
+/* Takes memory until it has a page that is wanted; gives back the others. */
+static bool get_page(bool (*is_wanted)(unsigned long pfn, unsigned long by),
+		     unsigned long by)
+{
+	bool found = false;
+	char *mem[MAX_CHUNKS];
+	int nr;
+
+	EXPECT(!prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), "PR_SET_THP_DISABLE");
+	for (nr = 0; !found && nr < MAX_CHUNKS; nr++) {
+		mem[nr] = mmap(NULL, CHUNK * PAGE, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (mem[nr] == MAP_FAILED)
+			break;
+		found = watch_wanted(mem[nr], is_wanted, by);
+	}
+	while (nr--)
+		munmap(mem[nr], CHUNK * PAGE);
+	return found;
+}
+
+static bool is_same(unsigned long pfn, unsigned long other)
+{
+	return pfn == other;
+}
+
+/* Another program */
 static void reuse_page(void *arg)
 {
 	struct reuse *r = arg;
@@ -365,9 +384,10 @@ static void reuse_page(void *arg)
 	r->ready = 1;
 	while (!r->free)
 		sleep_ms(5);
-	if (!get_page(r->pfn)) {
+	if (!get_page(is_same, r->pfn)) {
 		r->got = -1;
-		return;
+		for (;;)
+			pause();
 	}
 	touch(1);
 	r->got = 1;
@@ -447,6 +467,125 @@ static enum psi_result migrated(void)
 	EXPECT(get_test_pmu("told") == told + 1, "consumers are not told of where it is now");
 	touch(1);
 	EXPECT(get_test_pmu("told") == told + 1, "consumers are told of that again");
+	return PSI_PASS;
+}
+
+/* ------------------------- Memory that comes and goes ------------------------- */
+
+#define BLOCKS	"/sys/devices/system/memory/"
+
+static int block_going = -1;
+
+static int set_block(int block, const char *state)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), BLOCKS "memory%d/state", block);
+	return write_text(path, state);
+}
+
+static void block_comes_back(void)
+{
+	if (block_going >= 0)
+		set_block(block_going, "online_movable");
+	block_going = -1;
+}
+
+static unsigned long pages_of_block(void)
+{
+	char text[32];
+
+	REQUIRE(read_text(BLOCKS "block_size_bytes", text, sizeof(text)) > 0,
+		"no memory hotplug");
+	return strtoul(text, NULL, 16) / PAGE;
+}
+
+/* The kernel has nothing of its own there. */
+static bool is_movable(int block)
+{
+	char path[64], zones[64];
+
+	snprintf(path, sizeof(path), BLOCKS "memory%d/valid_zones", block);
+	return read_text(path, zones, sizeof(zones)) > 0 && !strncmp(zones, "Movable", 7);
+}
+
+/* Return: one that can go, and is back; -1: there is none. */
+static int find_block(void)
+{
+	undo_later(block_comes_back);
+	for (block_going = 0; block_going < 64; block_going++)
+		if (is_movable(block_going) && !set_block(block_going, "offline"))
+			return set_block(block_going, "online_movable") ? -1 : block_going;
+	block_going = -1;
+	return -1;
+}
+
+static bool is_in_block(unsigned long pfn, unsigned long block)
+{
+	return pfn / pages_of_block() == block;
+}
+
+/* A page moves because the memory that it is in goes; its heat is not left behind. */
+static enum psi_result memory_goes(void)
+{
+	int block, tries, err = -1;
+	struct listed is, was;
+	unsigned long pfn;
+
+	pages_of_block();
+	block = find_block();
+	REQUIRE(block >= 0, "no block of memory can go");
+	/* on whose node it is */
+	EXPECT(!pin_to_cpu(0), "CPU 0");
+	watch_page();
+	REQUIRE(get_page(is_in_block, block), "nobody gets a page of block %d", block);
+	touch(4);
+	pfn = watched_pfn();
+	EXPECT(is_in_block(pfn, block), "it is elsewhere");
+	EXPECT(is_listed(pfn, &was), "it is not hot");
+
+	for (tries = 0; err && tries < 20; tries++)
+		err = set_block(block, "offline");
+	EXPECT(!err, "block %d does not go: %d", block, err);
+	EXPECT(!is_listed(pfn, &is), "what has gone is hot");
+	wait_windows(2);
+	EXPECT(warm_pages(-1) == 1, "the histogram has %llu pages", warm_pages(-1));
+	touch(1);
+	EXPECT(!is_in_block(watched_pfn(), block), "it is where it was");
+	EXPECT(is_listed(watched_pfn(), &is) && is.heat == was.heat + 512,
+	       "its heat was %u, and is %u", was.heat, is.heat);
+
+	block_comes_back();
+	EXPECT(!is_listed(pfn, &is), "what has come back is hot");
+	return PSI_PASS;
+}
+
+static void toggle_block(void *unused)
+{
+	for (;;) {
+		set_block(block_going, "offline");
+		sleep_ms(20);
+		set_block(block_going, "online_movable");
+		sleep_ms(20);
+	}
+}
+
+/* Nobody waits for the other, and nothing is left of what goes. */
+static enum psi_result memory_goes_and_comes(void)
+{
+	unsigned long long samples;
+
+	pages_of_block();
+	REQUIRE(find_block() >= 0, "no block of memory can go");
+	use_test_pmu(MAX_PAGES, 20000000);
+	start_load(0, toggle_block, NULL);
+	switch_on();
+	wait_windows(1);
+	samples = get_status("samples");
+	sleep_ms(5000);
+	samples = get_status("samples") - samples;
+	EXPECT(samples > 1000, "%llu samples", samples);
+	switch_off();
 	return PSI_PASS;
 }
 
@@ -624,6 +763,28 @@ static enum psi_result come_and_go(void)
 	return PSI_PASS;
 }
 
+/* Four have place, also while pages become hot, and one may let in another when it is called. */
+static enum psi_result places(void)
+{
+	int i;
+
+	use_consumers();
+	EXPECT(get_test_pmu("places") == 3, "one is there, %llu more have place",
+	       get_test_pmu("places"));
+	EXPECT(!write_text(TEST_PMU "invites", "Y"), "invites");
+	switch_on();
+	for (i = 0; i < 20; i++) {
+		get_test_pmu("places");
+		sleep_ms(50);
+	}
+	EXPECT(get_test_pmu("second") == 1, "it was not called, or could not register");
+	EXPECT(get_test_pmu("places") == 2, "two are there, %llu more have place",
+	       get_test_pmu("places"));
+	EXPECT(get_test_pmu("asked") > 0, "who was let in is told of nothing");
+	EXPECT(!get_test_pmu("stray"), "called without being registered");
+	return PSI_PASS;
+}
+
 static const struct psi_case cases[] = {
 	{ "hot pages are those that are accessed most", zipf },
 	{ "hot pages cool down, and consumers are told of hot ones", cools_down },
@@ -632,11 +793,14 @@ static const struct psi_case cases[] = {
 	{ "R-29 hot is what has been sampled twice", enough_samples },
 	{ "R-29 heat is gone when a page is freed", freed },
 	{ "R-29 heat goes along with a page that is moved", migrated },
+	{ "R-29 heat goes along when memory goes", memory_goes },
+	{ "R-29 memory comes and goes while it is sampled", memory_goes_and_comes },
 	{ "R-29 what is cold takes no memory", gives_back },
 	{ "R-29 what may be hot fits into the fast nodes", target },
 	{ "R-30 who says later is asked again", later },
 	{ "R-30 what a consumer is told", what_is_told },
 	{ "R-30 consumers come and go", come_and_go },
+	{ "R-30 there is place for four consumers", places },
 };
 
 int main(int argc, char **argv)
