@@ -2,13 +2,15 @@
 /*
  * Follows pointers for ever.
  *
- *	ks_chase PAGES [ROUNDS]
+ *	ks_chase PAGES [ROUNDS [STEPS]]
  *
+ * for so many rounds, or for ever if that is 0; after each STEPS it lets others run.
  * Pages are in a chain as often as 1 / (rank + 32), each time at another place, in an
  * order that is random but always the same. So if what the chain touches does not fit into
  * the last cache, each step is a miss. An emulator that counts instructions takes no time
  * for that, so a step waits for as long as a miss would take.
  */
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,10 +83,11 @@ int main(int argc, char **argv)
 {
 	size_t pages = argc > 1 ? strtoul(argv[1], NULL, 0) : 0, length, step;
 	unsigned long rounds = argc > 2 ? strtoul(argv[2], NULL, 0) : 0, round;
+	unsigned long steps = argc > 3 ? strtoul(argv[3], NULL, 0) : 0;
 	void *memory, **at;
 
 	if (!pages) {
-		fprintf(stderr, "usage: ks_chase PAGES [ROUNDS]\n");
+		fprintf(stderr, "usage: ks_chase PAGES [ROUNDS [STEPS]]\n");
 		return 2;
 	}
 	memory = mmap(NULL, pages * PAGE_BYTES, PROT_READ | PROT_WRITE,
@@ -93,7 +96,10 @@ int main(int argc, char **argv)
 		return 1;
 	at = make_chain(memory, pages, &length);
 	for (round = 0; !rounds || round < rounds; round++)
-		for (step = 0; step < length; step++)
+		for (step = 0; step < length; step++) {
 			at = follow(at);
+			if (steps && step % steps == 0)
+				sched_yield();
+		}
 	return !at;
 }

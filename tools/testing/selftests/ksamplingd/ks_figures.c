@@ -4,7 +4,7 @@
  *
  * The environment says what is to be run and for which quota:
  *
- *	ks_load=NAME	/loads/NAME PHASE, once for each CPU; phases are 1 and 2
+ *	ks_load=NAME	/loads/NAME PHASE CPU, once for each CPU; phases are 1 and 2
  *	ks_quota=N	permille
  *
  * Phase 1 is started, and then sampling; when the quota is met everything is forgotten,
@@ -47,15 +47,16 @@ static void report(const char *name, double value)
 static void start_loads(const char *name)
 {
 	int cpus = online_cpus(), i;
-	char path[64], what[8];
+	char path[64], what[8], cpu[8];
 
 	snprintf(path, sizeof(path), "/loads/%s", name);
 	snprintf(what, sizeof(what), "%d", phase);
 	for (i = 0; i < cpus && i < MAX_CPUS; i++) {
+		snprintf(cpu, sizeof(cpu), "%d", i);
 		pids[i] = fork();
 		if (!pids[i]) {
 			setpgid(0, 0);
-			execl(path, path, what, NULL);
+			execl(path, path, what, cpu, NULL);
 			_exit(127);
 		}
 		EXPECT(pids[i] > 0, "fork");
@@ -278,10 +279,19 @@ static double misses_per_s(struct truth *truth, unsigned long long *from, __u64 
 	return misses * 1e9 / ns;
 }
 
+static unsigned long long context_switches(void)
+{
+	char text[65536], *at;
+
+	EXPECT(read_text("/proc/stat", text, sizeof(text)) > 0, "/proc/stat");
+	at = strstr(text, "\nctxt ");
+	return at ? strtoull(at + 6, NULL, 10) : 0;
+}
+
 static void steady(struct truth *truth)
 {
 	double least = 1000, most = 0, use, sum = 0, alone, sampled;
-	unsigned long long changes, written, dropped, samples, misses = 0;
+	unsigned long long changes, written, dropped, samples, switches, misses = 0;
 	__u64 ns = 0;
 	int s;
 
@@ -304,6 +314,7 @@ static void steady(struct truth *truth)
 	misses_per_s(truth, &misses, &ns);
 	samples = accounted();
 	changes = get_status("period_changes");
+	switches = context_switches();
 	for (s = 0; s < STEADY_S; s++) {
 		use = one_window();
 		least = use < least ? use : least;
@@ -313,6 +324,7 @@ static void steady(struct truth *truth)
 	sampled = misses_per_s(truth, &misses, &ns);
 	samples = accounted() - samples;
 	report("samples_per_s", (double)samples / STEADY_S);
+	report("switches_per_s", (double)(context_switches() - switches) / STEADY_S);
 	/* Of all CPUs together. If the program does always the same, that is the price. */
 	report("workload_permille", 1000 * (1 - sampled / alone));
 	report("changes_in_60_s", get_status("period_changes") - changes);
