@@ -378,6 +378,75 @@ static unsigned int running_permille(void)
 	return get_event("MEM_INST_RETIRED.ALL_STORES", "running_permille");
 }
 
+#define MAX_RATE	"/proc/sys/kernel/perf_event_max_sample_rate"
+#define USUAL_RATE	100000	/* after boot */
+
+static unsigned long max_rate(void)
+{
+	char text[32];
+
+	EXPECT(read_text(MAX_RATE, text, sizeof(text)) > 0, MAX_RATE);
+	return strtoul(text, NULL, 10);
+}
+
+static void restore_rate(void)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%d", USUAL_RATE);
+	write_text(MAX_RATE, text);
+}
+
+/* Records of misses that nobody takes out of the hardware's buffer before it is full. */
+static void fill_buffers(void)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr), .type = PERF_TYPE_RAW, .config = 0x20d1,
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_ADDR | PERF_SAMPLE_PHYS_ADDR,
+		.sample_period = 199, .precise_ip = 2, .exclude_kernel = 1, .exclude_hv = 1,
+	};
+	int fd = syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+
+	EXPECT(fd >= 0, "perf_event_open");
+	sleep_ms(2000);
+	close(fd);
+}
+
+/*
+ * perf lowers the rate of samples for everybody if its interrupts take long. Those that empty
+ * full buffers do; ksamplingd empties them before, so there are none.
+ */
+static enum psi_result no_interrupts(void)
+{
+	struct truth *truth = get_truth();
+	uint64_t interrupts;
+
+	REQUIRE(truth, NO_TRUTH);
+	use_pebs();
+	undo_later(restore_rate);
+	restore_rate();
+	REQUIRE(max_rate() == USUAL_RATE, "the rate cannot be set");
+	start_walking();
+	interrupts = look_at(&truth->interrupts);
+	fill_buffers();
+	psi_note("with full buffers: %llu interrupts, then at most %lu samples a second",
+		 (unsigned long long)(look_at(&truth->interrupts) - interrupts), max_rate());
+	EXPECT(max_rate() < USUAL_RATE, "that costs nothing");
+
+	EXPECT(!set_knob("quota_permille", "10"), "quota");
+	switch_on();
+	wait_windows(6);
+	restore_rate();
+	interrupts = look_at(&truth->interrupts);
+	wait_windows(4);
+	interrupts = look_at(&truth->interrupts) - interrupts;
+	psi_note("ksamplingd: %llu interrupts, then at most %lu samples a second",
+		 (unsigned long long)interrupts, max_rate());
+	EXPECT(!interrupts, "%llu interrupts", (unsigned long long)interrupts);
+	EXPECT(max_rate() == USUAL_RATE, "%lu samples a second", max_rate());
+	return PSI_PASS;
+}
+
 #define STARVES		" is counted for "
 
 /* Who pins events gets all counters; that is seen, and said once for each event of ours. */
@@ -487,6 +556,7 @@ static const struct psi_case cases[] = {
 	{ "R-20 pebs: perf stat of Debian counts what there is", perf_stat },
 	{ "R-20 pebs: perf record of Debian has each record", perf_record },
 	{ "R-20 pebs: each record is a sample, or accounted for", all_accounted },
+	{ "R-27 pebs: no interrupt empties a buffer", no_interrupts },
 	{ "R-20 pebs: others hold all counters", all_counters_held },
 	{ "R-20 pebs: events of tasks come after ours", tasks_come_after },
 	{ "R-21 pebs: CPUs and others who count come and go", hotplug_and_perf },
