@@ -8,6 +8,8 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 
 #include "ks_util.h"
 
@@ -63,6 +65,47 @@ static enum psi_result cost(void)
 		     ((double)many.samples / many.wall_ns - (double)few.samples / few.wall_ns);
 	report("sample", per_sample, "ns");
 	report("round", (few.run_ns - per_sample * few.samples) / few.rounds, "ns");
+	return PSI_PASS;
+}
+
+#define FREED	4096
+
+/* Return: ns for each page that a program gives back. */
+static double free_pages(void)
+{
+	__u64 ns = 0;
+	int round;
+	char *mem;
+
+	for (round = 0; round < 100; round++) {
+		mem = mmap(NULL, FREED * 4096UL, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+		EXPECT(mem != MAP_FAILED, "mmap");
+		ns -= now_ns();
+		munmap(mem, FREED * 4096UL);
+		ns += now_ns();
+	}
+	return (double)ns / round / FREED;
+}
+
+/* Off; and while other memory is sampled, but not by the thread: that sleeps. */
+static enum psi_result freeing(void)
+{
+	double off, on;
+
+	EXPECT(!prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), "PR_SET_THP_DISABLE");
+	use_test_pmu(PAGES, 1000000000);
+	set_knob("cpus", "0");
+	set_knob("cool_ms", "3600000");
+	off = free_pages();
+	switch_on();
+	sleep_ms(5000);
+	set_test_pmu("accesses_per_s", 0);
+	sleep_ms(5000);
+	set_knob("sleep_us", "1000000");
+	on = free_pages();
+	report("free_page_off", off, "ns");
+	report("free_page_on", on, "ns");
 	return PSI_PASS;
 }
 
@@ -137,6 +180,7 @@ static enum psi_result policies(void)
 
 static const struct psi_case cases[] = {
 	{ "cost", cost },
+	{ "freeing", freeing },
 	{ "rate", rate },
 	{ "policies", policies },
 };
