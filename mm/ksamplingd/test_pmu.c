@@ -19,11 +19,12 @@
  * node of the CPU, heat, and 1 for a store. While second is 1 there is another consumer; it
  * answers "later" while later is Y, and asked is how often it was called. stray is how often
  * one of them was called that was not registered. Once invites is Y, the first one registers
- * the second when it is called next. places is how many more can be registered. With strange, some samples have no
- * address, or one where there is no memory. With throttle, perf is led to believe that there
- * are too many interrupts. With refuse, no event that perf wants to count is let in, as if
- * others had all counters. breakpoint is the address that the source of that name watches;
- * that has nothing to do with this PMU.
+ * the second when it is called next. places is how many more can be registered.
+ *
+ * With strange, some samples have no address, or one where there is no memory. With throttle,
+ * perf is led to believe that there are too many interrupts. With refuse, no event that perf
+ * wants to count is let in, as if others had all counters. breakpoint is the address that the
+ * source of that name watches; that has nothing to do with this PMU.
  *
  * Locking: set_lock for the set; sampling holds it as a reader, from event_init on.
  */

@@ -48,7 +48,7 @@ static void close_event(int fd)
 }
 
 /* Each line is a miss. */
-static void walk(volatile uint32_t *lines)
+static void walk(uint32_t *lines)
 {
 	size_t at = 0, i;
 
