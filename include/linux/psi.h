@@ -9,16 +9,29 @@
 
 #ifdef CONFIG_PSI
 
-void psi_memstall_enter(unsigned long *flags);
+void psi_memstall_enter_cause(unsigned long *flags, enum psi_cause cause);
 void psi_memstall_leave(unsigned long *flags);
 u64 psi_system_some_us(enum psi_resource res);
 
 #else /* !CONFIG_PSI */
 
-static inline void psi_memstall_enter(unsigned long *flags) { }
+static inline void psi_memstall_enter_cause(unsigned long *flags, enum psi_cause cause) { }
 static inline void psi_memstall_leave(unsigned long *flags) { }
 static inline u64 psi_system_some_us(enum psi_resource res) { return 0; }
 
 #endif /* CONFIG_PSI */
+
+/**
+ * psi_memstall_enter - psi_memstall_enter_cause() of code that names no cause
+ * @flags: kept for psi_memstall_leave()
+ *
+ * It counts as "other".
+ *
+ * Context: process context, interrupts on.
+ */
+static inline void psi_memstall_enter(unsigned long *flags)
+{
+	psi_memstall_enter_cause(flags, PSI_CAUSE_OTHER);
+}
 
 #endif /* _LINUX_PSI_H */

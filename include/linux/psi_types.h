@@ -7,6 +7,7 @@
 
 #include <linux/types.h>
 
+struct psi_cause_shard;
 struct psi_group;
 struct psi_node;
 struct task_struct;
@@ -20,6 +21,27 @@ enum psi_resource {
 	PSI_NR_RESOURCES,
 };
 
+/* Why a task is stalled on memory, in the order in which that is shown. */
+enum psi_cause {
+	PSI_CAUSE_NONE,
+	PSI_CAUSE_DIRECT_RECLAIM,
+	PSI_CAUSE_DIRECT_COMPACTION,
+	PSI_CAUSE_NODE_RECLAIM,
+	PSI_CAUSE_MEMCG_MAX,
+	PSI_CAUSE_MEMCG_HIGH,
+	PSI_CAUSE_THRASHING,		/* waits for a page that is being read back */
+	PSI_CAUSE_READBACK,		/* reads it */
+	PSI_CAUSE_SWAPIN,
+	PSI_CAUSE_BLKCG_THROTTLE,
+	PSI_CAUSE_OTHER,
+	/* Nobody waits for these. */
+	PSI_CAUSE_BACKGROUND_KSWAPD,
+	PSI_CAUSE_BACKGROUND_KCOMPACTD,
+	/* No stall: somebody has asked for it. */
+	PSI_CAUSE_REQUESTED_RECLAIM,
+	PSI_CAUSE_LAST = PSI_CAUSE_REQUESTED_RECLAIM,
+};
+
 /**
  * struct psi_task - what PSI knows of one task
  * @group:	where the task belongs
@@ -27,6 +49,9 @@ enum psi_resource {
  * @cpu:	the CPU that @node is of, or -1: @node is not known
  * @flags:	what the scheduler and mm have told: PSI_TASK_* of psi_node.h
  * @contrib:	what @node has counted of it: PSI_* bits of psi_node.h
+ * @cause:	enum psi_cause: of the section that it is in
+ * @cause_begun: when that began, ns
+ * @cause_shard: where that is written down
  * @link:	of all tasks that @cpu counts, with CONFIG_PSI_DEBUG
  *
  * @contrib lags behind @flags while a task is on its way off the CPU, and is 0
@@ -42,6 +67,9 @@ struct psi_task {
 	int		cpu;
 	u8		flags;
 	u8		contrib;
+	u8		cause;
+	u64		cause_begun;
+	struct psi_cause_shard *cause_shard;
 #ifdef CONFIG_PSI_DEBUG
 	struct hlist_node link;
 #endif

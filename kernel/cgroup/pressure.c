@@ -40,6 +40,7 @@
 #include <linux/string.h>
 
 #include "../sched/psi_avgs.h"
+#include "../sched/psi_cause.h"
 #include "../sched/psi_cpu.h"
 #include "../sched/psi_debug.h"
 #include "../sched/psi_hooks.h"
@@ -68,7 +69,7 @@ void __init cgroup_pressure_init(void)
 
 /**
  * cgroup_pressure_alloc - a group for a new cgroup
- * @cgrp:   the cgroup
+ * @cgrp:   the cgroup, which has its directory
  * @parent: the one above
  *
  * Context: cgroup_mutex held.
@@ -82,7 +83,25 @@ int cgroup_pressure_alloc(struct cgroup *cgrp, struct cgroup *parent)
 		return 0;
 
 	cgrp->psi = psi_group_alloc(parent->psi);
-	return cgrp->psi ? 0 : -ENOMEM;
+	if (!cgrp->psi)
+		return -ENOMEM;
+	cgrp->psi->id = cgroup_id(cgrp);
+	return 0;
+}
+
+/**
+ * cgroup_pressure_offline - a cgroup has no tasks any more, and will not get any
+ * @cgrp: the cgroup, not a root
+ *
+ * What they were stalled for stays with the groups above, which will not find it here
+ * any more.
+ *
+ * Context: may sleep.
+ */
+void cgroup_pressure_offline(struct cgroup *cgrp)
+{
+	if (cgrp->psi)
+		psi_gather_causes(cgrp->psi);
 }
 
 /**
@@ -105,6 +124,47 @@ void cgroup_pressure_attach(struct task_struct *task, struct cgroup *cgrp)
 {
 	if (cgroup_pressure_enabled())
 		psi_move_task(task, cgrp->psi);
+}
+
+/* ------------------------------ Causes ------------------------------ */
+
+/*
+ * Bring the causes of a cgroup up to date, beginning with those far below. A visit to
+ * each one in which something has happened; RCU is left there, and when it is due. One
+ * that is about to be freed is done with, see cgroup_pressure_offline().
+ */
+static void gather_causes(struct cgroup *cgrp)
+{
+	struct cgroup_subsys_state *css;
+
+	rcu_read_lock();
+	css_for_each_descendant_post(css, &cgrp->self) {
+		if (!psi_causes_are_pending(&css->cgroup->psi->causes) && !need_resched())
+			continue;
+		if (!css_tryget(css))
+			continue;
+		rcu_read_unlock();
+
+		psi_gather_causes(css->cgroup->psi);
+		cond_resched();
+
+		rcu_read_lock();
+		css_put(css);
+	}
+	rcu_read_unlock();
+}
+
+/**
+ * psi_gather_system - bring totals of the system up to date
+ *
+ * Context: may sleep.
+ */
+void psi_gather_system(void)
+{
+	if (cgroup_pressure_enabled())
+		gather_causes(&cgrp_dfl_root.cgrp);
+	else
+		psi_gather_causes(&psi_system);
 }
 
 /* ------------------------------ The switch ------------------------------ */
@@ -135,6 +195,9 @@ static void pressure_switch(struct cgroup *cgrp, bool on)
 	struct cgroup_subsys_state *css;
 	struct cgroup *pos;
 
+	gather_causes(cgrp);
+	psi_causes_switch(&cgrp->psi->causes, on);
+
 	psi_debug_switch_begin();
 	WRITE_ONCE(cgrp->psi->acct_group, on ? cgrp->psi : acct_of_parent(cgrp));
 	recount_tasks(cgrp);
@@ -161,6 +224,7 @@ static void show_files(struct cgroup *cgrp, bool show)
 
 	for (res = 0; res < PSI_NR_RESOURCES; res++)
 		cgroup_file_show(&cgrp->psi_files[res], show);
+	cgroup_file_show(&cgrp->psi_causes_file, show);
 }
 
 static int pressure_switch_show(struct seq_file *m, void *v)
@@ -241,6 +305,14 @@ static void pressure_release(struct kernfs_open_file *of)
 	psi_trigger_close(&ctx->pressure);
 }
 
+static int causes_show(struct seq_file *m, void *v)
+{
+	struct cgroup *cgrp = seq_css(m)->cgroup;
+
+	gather_causes(cgrp);
+	return psi_causes_show(m, cgrp->psi);
+}
+
 #define PRESSURE_FILE(res_name, res)					\
 	{								\
 		.name = res_name ".pressure",				\
@@ -259,6 +331,11 @@ struct cftype cgroup_pressure_files[] = {
 #ifdef CONFIG_IRQ_TIME_ACCOUNTING
 	PRESSURE_FILE("irq", PSI_IRQ),
 #endif
+	{
+		.name = "memory.pressure.causes",
+		.file_offset = offsetof(struct cgroup, psi_causes_file),
+		.seq_show = causes_show,
+	},
 	{
 		.name = "cgroup.pressure",
 		.seq_show = pressure_switch_show,

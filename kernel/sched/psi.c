@@ -76,6 +76,7 @@
 
 #include "sched.h"
 #include "psi_avgs.h"
+#include "psi_cause.h"
 #include "psi_cpu.h"
 #include "psi_debug.h"
 #include "psi_hooks.h"
@@ -102,10 +103,15 @@ __setup("psi=", psi_setup);
  */
 void __init psi_init(void)
 {
+	struct psi_cause_shard *shards;
 	int cpu;
 
 	psi_node_setup();
 	if (!psi_wanted)
+		return;
+
+	shards = psi_cause_shards_alloc(GFP_NOWAIT);
+	if (!shards)
 		return;
 
 	for_each_possible_cpu(cpu) {
@@ -115,6 +121,8 @@ void __init psi_init(void)
 	}
 	psi_group_init(&psi_system, &psi_system_nodes, &psi_system_active,
 		       local_clock());
+	psi_causes_init(&psi_system.causes, shards, psi_cause_nr_shards(), NULL);
+	psi_system.id = 1;
 	psi_debug_group_add(&psi_system);
 
 	static_branch_enable(&psi_enabled);
@@ -544,6 +552,16 @@ void __psi_wake_migrate(struct task_struct *p)
 		unaccount_sleeper(p);
 }
 
+/* The end of a section that nobody else will end. Takes the lock of its runqueue. */
+static void end_cause(struct task_struct *p)
+{
+	struct rq *rq = task_rq(p);
+
+	guard(rq_lock_irqsave)(rq);
+	update_rq_clock(rq);
+	psi_cause_set(p, PSI_CAUSE_NONE, cpu_of(rq), rq->clock);
+}
+
 /**
  * psi_task_dead - a task has left its last CPU for good
  * @p: the task
@@ -555,6 +573,8 @@ void __psi_wake_migrate(struct task_struct *p)
  */
 void psi_task_dead(struct task_struct *p)
 {
+	if (unlikely(p->psi.cause))
+		end_cause(p);
 	if (unlikely(p->psi.contrib))
 		unaccount_sleeper(p);
 }
@@ -569,10 +589,11 @@ static noinline void account_current(struct rq *rq, u32 now)
 #define RUNNING_STALLED		(PSI_MEMSTALL | PSI_ONCPU | PSI_ONCPU_MEMSTALL)
 
 /*
- * Something about the current task that only it can tell. Most often it contributes
- * @new from now on, where it was @old. Takes the lock of the runqueue.
+ * Something about the current task that only it can tell, and what it is stalled for
+ * from now on. Most often it contributes @new from now on, where it was @old. Takes the
+ * lock of the runqueue.
  */
-static __always_inline void toggle_current(u8 flags, u32 old, u32 new)
+static __always_inline void toggle_current(u8 flags, u32 old, u32 new, enum psi_cause cause)
 {
 	struct task_struct *p = current;
 	struct rq_flags rf;
@@ -581,6 +602,7 @@ static __always_inline void toggle_current(u8 flags, u32 old, u32 new)
 
 	rq = this_rq_lock_irq(&rf);
 	now = update_now(rq);
+	psi_cause_set(p, cause, cpu_of(rq), rq->clock);
 	p->psi.flags ^= flags;
 	if (likely(p->psi.contrib == old && psi_task_contrib(p->psi.flags) == new)) {
 		set_contrib(rq, p, new);
@@ -591,39 +613,61 @@ static __always_inline void toggle_current(u8 flags, u32 old, u32 new)
 	rq_unlock_irq(rq, &rf);
 }
 
+/* Into a section, or out of one, that is no stall, or a stall within such a one. */
+static noinline void toggle_requested(enum psi_cause cause)
+{
+	bool stalls = psi_cause_is_stall(cause) != psi_cause_is_stall(current->psi.cause);
+
+	toggle_current(stalls ? PSI_TASK_MEMSTALL : 0, RUNNING, RUNNING, cause);
+}
+
 /**
- * psi_memstall_enter - begin of a section that lack of memory makes necessary
+ * psi_memstall_enter_cause - begin of a section that lack of memory makes necessary
  * @flags: kept for psi_memstall_leave()
+ * @cause: why, not PSI_CAUSE_NONE
  *
  * The task counts as stalled on memory until psi_memstall_leave(), asleep or
- * running. Sections nest; only the outermost one counts.
+ * running. Sections nest; only the outermost one counts, and has the cause.
+ *
+ * PSI_CAUSE_REQUESTED_RECLAIM is no stall (R-16), and only has its time taken. A stall
+ * within interrupts it.
  *
  * Context: process context, interrupts on.
  */
-void psi_memstall_enter(unsigned long *flags)
+void psi_memstall_enter_cause(unsigned long *flags, enum psi_cause cause)
 {
+	enum psi_cause was;
+
 	if (!static_branch_unlikely(&psi_enabled))
 		return;
 
-	*flags = current->psi.flags & PSI_TASK_MEMSTALL;
-	if (!*flags)
-		toggle_current(PSI_TASK_MEMSTALL, RUNNING, RUNNING_STALLED);
+	was = current->psi.cause;
+	*flags = was;
+	if (likely(was == PSI_CAUSE_NONE && psi_cause_is_stall(cause)))
+		toggle_current(PSI_TASK_MEMSTALL, RUNNING, RUNNING_STALLED, cause);
+	else if (!psi_cause_is_stall(was) && was != cause)
+		toggle_requested(cause);
 }
-EXPORT_SYMBOL_GPL(psi_memstall_enter);
+EXPORT_SYMBOL_GPL(psi_memstall_enter_cause);
 
 /**
  * psi_memstall_leave - end of a memory stall section
- * @flags: as psi_memstall_enter() left it
+ * @flags: as psi_memstall_enter_cause() left it
  *
  * Context: process context, interrupts on.
  */
 void psi_memstall_leave(unsigned long *flags)
 {
+	enum psi_cause cause;
+
 	if (!static_branch_unlikely(&psi_enabled))
 		return;
 
-	if (!*flags)
-		toggle_current(PSI_TASK_MEMSTALL, RUNNING_STALLED, RUNNING);
+	cause = current->psi.cause;
+	if (likely(*flags == PSI_CAUSE_NONE && psi_cause_is_stall(cause)))
+		toggle_current(PSI_TASK_MEMSTALL, RUNNING_STALLED, RUNNING, PSI_CAUSE_NONE);
+	else if (*flags != cause)
+		toggle_requested(*flags);
 }
 EXPORT_SYMBOL_GPL(psi_memstall_leave);
 
@@ -651,6 +695,17 @@ static void recount(struct rq *rq, struct task_struct *p)
 		write_switch(rq, from, to, now);
 }
 
+/* What it is stalled for, until now in its old group and from now on in its new one. */
+static void move_cause(struct rq *rq, struct task_struct *p, struct psi_group *group)
+{
+	enum psi_cause cause = p->psi.cause;
+
+	update_rq_clock(rq);
+	psi_cause_set(p, PSI_CAUSE_NONE, cpu_of(rq), rq->clock);
+	p->psi.group = group;
+	psi_cause_set(p, cause, cpu_of(rq), rq->clock);
+}
+
 /**
  * psi_move_task - a task goes to another group, and takes its state along (R-14)
  * @p:     the task
@@ -664,6 +719,8 @@ void psi_move_task(struct task_struct *p, struct psi_group *group)
 	struct rq *rq;
 
 	rq = task_rq_lock(p, &rf);
+	if (unlikely(p->psi.cause))
+		move_cause(rq, p, group);
 	p->psi.group = group;
 	recount(rq, p);
 	task_rq_unlock(rq, p, &rf);
@@ -760,7 +817,7 @@ void psi_forget(struct psi_group *group)
  */
 void psi_exempt_current(void)
 {
-	toggle_current(PSI_TASK_EXEMPT | PSI_TASK_WORKER, RUNNING, 0);
+	toggle_current(PSI_TASK_EXEMPT | PSI_TASK_WORKER, RUNNING, 0, PSI_CAUSE_NONE);
 }
 
 /**

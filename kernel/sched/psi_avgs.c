@@ -56,6 +56,7 @@
 #include <linux/slab.h>
 
 #include "psi_avgs.h"
+#include "psi_cause.h"
 #include "psi_cpu.h"
 #include "psi_debug.h"
 #include "psi_hooks.h"
@@ -631,6 +632,7 @@ subsys_initcall(psi_fold_init);
  */
 struct psi_group *psi_group_alloc(struct psi_group *parent)
 {
+	struct psi_cause_shard *shards;
 	struct psi_node __percpu *nodes;
 	struct psi_group *group;
 	struct psi_node *node;
@@ -639,7 +641,9 @@ struct psi_group *psi_group_alloc(struct psi_group *parent)
 
 	group = kzalloc(sizeof(*group) + cpumask_size(), GFP_KERNEL);
 	nodes = alloc_percpu(struct psi_node);
-	if (!group || !nodes) {
+	shards = psi_cause_shards_alloc(GFP_KERNEL);
+	if (!group || !nodes || !shards) {
+		kfree(shards);
 		free_percpu(nodes);
 		kfree(group);
 		return NULL;
@@ -647,6 +651,7 @@ struct psi_group *psi_group_alloc(struct psi_group *parent)
 
 	now = local_clock();
 	psi_group_init(group, nodes, (void *)(group + 1), now);
+	psi_causes_init(&group->causes, shards, psi_cause_nr_shards(), &parent->causes);
 	group->parent = parent;
 	group->avgs_due = psi_first_due(now, psi_periods_begin);
 	for_each_possible_cpu(cpu) {
@@ -665,6 +670,7 @@ static void free_group(struct rcu_head *rcu)
 {
 	struct psi_group *group = container_of(rcu, struct psi_group, rcu);
 
+	kfree(group->causes.shards);
 	free_percpu(group->nodes);
 	kfree(group);
 }
@@ -688,7 +694,7 @@ static void forget_fold(struct psi_group *group)
 
 /**
  * psi_group_free - the end of a group without tasks, children, files and readers
- * @group: the group, or NULL
+ * @group: the group, or NULL; those above it are still there
  *
  * Nothing happens in it any more, but it may still be in a list of those in
  * which something has happened, and its nodes may be followed.
@@ -702,6 +708,7 @@ void psi_group_free(struct psi_group *group)
 
 	forget_fold(group);
 	psi_trigger_forget(group);
+	psi_gather_causes(group);	/* its ancestors keep them */
 
 	psi_forget(group);
 	psi_debug_group_del(group);

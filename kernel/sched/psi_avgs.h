@@ -16,6 +16,7 @@
 #include <linux/seqlock_types.h>
 #include <linux/types.h>
 
+#include "psi_cause.h"
 #include "psi_node.h"
 #include "psi_trigger.h"
 
@@ -70,6 +71,8 @@ struct psi_stall {
  * @avgs_at:  when the totals last went into the averages, ns
  * @avgs_due: when they have to go there next, ns
  * @stall:    what is shown
+ * @causes:   why its tasks are stalled on memory; see psi_cause.c
+ * @id:       of the cgroup, as programs know it; 1 is the system
  * @rcu:      for the end
  * @debug_link: of all groups, with CONFIG_PSI_DEBUG; see psi_debug.c
  */
@@ -93,6 +96,8 @@ struct psi_group {
 	struct psi_stall	stall[PSI_NR_STALLS];
 
 	struct psi_monitors	monitors[PSI_NR_POLLERS];
+	struct psi_causes	causes;
+	u64			id;
 	struct rcu_head		rcu;
 #ifdef CONFIG_PSI_DEBUG
 	struct list_head	debug_link;

@@ -27,6 +27,7 @@
 
 #include "sched.h"
 #include "psi_avgs.h"
+#include "psi_cause.h"
 #include "psi_cpu.h"
 #include "psi_debug.h"
 #include "psi_hooks.h"
@@ -93,7 +94,8 @@ static void look_at_task(struct look *look, struct task_struct *p)
 
 	acct = contrib ? p->psi.group->acct_group : NULL;
 	node = acct ? per_cpu_ptr(acct->nodes, task_cpu(p)) : NULL;
-	if (contrib != contrib_by_facts(p) ||
+	if (psi_cause_is_stall(p->psi.cause) != !!(p->psi.flags & PSI_TASK_MEMSTALL) ||
+	    contrib != contrib_by_facts(p) ||
 	    (contrib && (p->psi.node != node || p->psi.cpu != task_cpu(p)))) {
 		look->wrong_tasks++;
 		snprintf(look->what, sizeof(look->what),

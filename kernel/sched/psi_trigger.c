@@ -84,6 +84,8 @@
 #include <linux/timerqueue.h>
 #include <linux/user_namespace.h>
 
+#include <trace/events/psi.h>
+
 #include "psi_avgs.h"
 #include "psi_cpu.h"
 #include "psi_hooks.h"
@@ -370,6 +372,33 @@ static void finish(struct psi_poller *p, struct psi_polled *m, u64 now)
 		wait_for_look(p, m, now);
 }
 
+static const char * const stall_names[PSI_NR_STALLS] = {
+	[PSI_IO_SOME] = "io_some", [PSI_IO_FULL] = "io_full",
+	[PSI_MEM_SOME] = "memory_some", [PSI_MEM_FULL] = "memory_full",
+	[PSI_CPU_SOME] = "cpu_some", [PSI_CPU_FULL] = "cpu_full",
+	[PSI_IRQ_FULL] = "irq_full",
+};
+
+/* For those who trace it: each window, with the threshold that is reached first. */
+static noinline void trace_looks(const struct psi_polled *m)
+{
+	const struct psi_threshold *t;
+	const struct psi_window *w;
+
+	list_for_each_entry(w, &m->monitor.windows, member) {
+		t = rb_entry(rb_first_cached(&w->thresholds), struct psi_threshold, node);
+		trace_psi_trigger_look(m->group->id, stall_names[m->state], w->stall, t->ns,
+				       m->monitor.size);
+	}
+}
+
+static void take_look(struct psi_polled *m, u64 when, u64 total)
+{
+	psi_monitor_look(&m->monitor, when, total);
+	if (trace_psi_trigger_look_enabled())
+		trace_looks(m);
+}
+
 /* One that is quiet has an event to deliver that was held back. */
 static void look_at(struct psi_poller *p, struct psi_polled *m, u64 now)
 {
@@ -391,7 +420,7 @@ static void look_at(struct psi_poller *p, struct psi_polled *m, u64 now)
 
 	/* Not so if somebody is still reading, or has looked meanwhile. */
 	if (when > m->monitor.seen_at)
-		psi_monitor_look(&m->monitor, when, total);
+		take_look(m, when, total);
 	list_add_tail(&m->member, &p->busy);
 }
 
@@ -408,6 +437,8 @@ static void deliver(struct psi_poller *p, struct psi_polled *m, u64 now)
 	if (!threshold)
 		return;
 	t = container_of(threshold, struct psi_trigger, threshold);
+	trace_psi_trigger_fire(m->group->id, stall_names[m->state], threshold->growth,
+			       threshold->ns, m->monitor.size);
 	WRITE_ONCE(t->event, 1);
 	wake_up_poll(t->wait, EPOLLPRI);
 }
@@ -594,7 +625,7 @@ static void refresh(struct psi_poller *p, struct psi_polled *m, u64 when, u64 to
 	/* Otherwise it was looked at a moment ago, or is just being looked at. */
 	if (!list_empty(&m->member) || m == p->current_monitor || when <= m->monitor.seen_at)
 		return;
-	psi_monitor_look(&m->monitor, when, total);
+	take_look(m, when, total);
 	dequeue(p, m);
 	list_add_tail(&m->member, &p->busy);
 }

@@ -369,6 +369,7 @@ bool psi_monitor_step(struct psi_monitor *m, u64 now, struct psi_threshold **eve
 	*event = NULL;
 	t = reached(m);
 	if (t) {
+		t->growth = t->window->stall;
 		leave(m, t);
 		if (now < t->next_event) {
 			rb_add_cached(&t->node, &m->held, sooner);

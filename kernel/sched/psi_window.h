@@ -14,12 +14,14 @@
 /**
  * struct psi_threshold - what a trigger wants to know
  * @ns:         stall time within one window that is an event
+ * @growth:     the stall time that reached it last, ns
  * @next_event: no event before this, ns
  * @window:     the present one, or NULL if an event is held back
  * @node:       of psi_window::thresholds, or of psi_monitor::held
  */
 struct psi_threshold {
 	u64			ns;
+	u64			growth;
 	u64			next_event;
 	struct psi_window	*window;
 	struct rb_node		node;

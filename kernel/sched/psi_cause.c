@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pressure stall information: why tasks are stalled on memory, and for how long.
+ *
+ * A section has a cause, named by the code that begins it. For each cause a group
+ * shows how many sections there were, how long they took all together, and how long
+ * the longest one took, in the group and all groups below it. This is time of tasks:
+ * two that are stalled for a second are two seconds, whatever their CPUs do (R-19).
+ *
+ * What a section costs does not depend on the depth of the group: begin and end are
+ * written down in the task's own group only, and nothing is done at a context switch.
+ * Who reads folds what is there into the group, and hands it on to the group above,
+ * from the leaves up to the group that is read:
+ *
+ *	section -> shard of its group -> shown there
+ *				      -> shard of the group above -> shown there, ...
+ *
+ * So nothing is added up twice, nothing is lost when a group is removed, and whoever
+ * reads visits the groups below, and of these only does something for those in which
+ * something has happened. cgroup_rstat is like that, but it would fold the statistics
+ * of all controllers as well, one CPU after the other, with one lock for all readers.
+ *
+ * A section that lasts is in the total as it goes on (R-6). For that, its begin is
+ * subtracted when it begins, and its end added when it ends; in between, the time of
+ * the fold stands for the end.
+ *
+ * A shard is for 16 CPUs, because there are many groups and few that stall on many
+ * CPUs at the same time: 28 bytes a CPU, where a node has 128. They are allocated
+ * with the group, since where a stall begins nothing can be.
+ *
+ * The first half is pure: it knows neither clock nor tasks. The time is the runqueue's
+ * clock where a section begins and ends, and local_clock() in a fold. Clocks of two
+ * CPUs may differ a little; a section ends no earlier than it has begun, and a fold that
+ * would have to take something back leaves it for the next one. So no number ever
+ * decreases.
+ *
+ * Locking: psi_cause_shard::lock is a leaf, taken under a rq lock. Of one group it is
+ * never held for longer than it takes to look at all causes once. psi_causes::lock (may
+ * sleep) is held for one group at a time, and while what was folded is handed on to the
+ * shard above, so that a reader of that one finds it. What a task is stalled for,
+ * psi_task::cause and those below it, changes under the lock of its runqueue.
+ */
+#include <linux/build_bug.h>
+#include <linux/cleanup.h>
+#include <linux/cpumask.h>
+#include <linux/init.h>
+#include <linux/jump_label.h>
+#include <linux/math64.h>
+#include <linux/mutex.h>
+#include <linux/proc_fs.h>
+#include <linux/psi.h>
+#include <linux/sched.h>
+#include <linux/sched/clock.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+
+#include "psi_avgs.h"
+#include "psi_cause.h"
+#include "psi_hooks.h"
+
+#define CREATE_TRACE_POINTS
+#include <trace/events/psi.h>
+
+static const char * const psi_cause_names[] = {
+	[PSI_CAUSE_DIRECT_RECLAIM]	= "direct_reclaim",
+	[PSI_CAUSE_DIRECT_COMPACTION]	= "direct_compaction",
+	[PSI_CAUSE_NODE_RECLAIM]	= "node_reclaim",
+	[PSI_CAUSE_MEMCG_MAX]		= "memcg_max",
+	[PSI_CAUSE_MEMCG_HIGH]		= "memcg_high",
+	[PSI_CAUSE_THRASHING]		= "thrashing",
+	[PSI_CAUSE_READBACK]		= "readback",
+	[PSI_CAUSE_SWAPIN]		= "swapin",
+	[PSI_CAUSE_BLKCG_THROTTLE]	= "blkcg_throttle",
+	[PSI_CAUSE_OTHER]		= "other",
+	[PSI_CAUSE_BACKGROUND_KSWAPD]	= "background_kswapd",
+	[PSI_CAUSE_BACKGROUND_KCOMPACTD] = "background_kcompactd",
+	[PSI_CAUSE_REQUESTED_RECLAIM]	= "requested_reclaim",
+};
+
+/* ------------------------------ Sections ------------------------------ */
+
+static struct psi_cause_open *open_of(struct psi_cause_shard *shard, enum psi_cause cause)
+{
+	return &shard->open[cause - 1];
+}
+
+/**
+ * psi_cause_begin - a section begins
+ * @shard: where to write that down
+ * @cause: why, not PSI_CAUSE_NONE
+ * @now:   ns
+ *
+ * Context: interrupts off.
+ */
+void psi_cause_begin(struct psi_cause_shard *shard, enum psi_cause cause, u64 now)
+{
+	struct psi_cause_open *open = open_of(shard, cause);
+
+	raw_spin_lock(&shard->lock);
+	open->active++;
+	open->total -= now;
+	WRITE_ONCE(shard->pending, true);
+	raw_spin_unlock(&shard->lock);
+}
+
+/**
+ * psi_cause_end - a section ends
+ * @shard: where its begin is written down
+ * @cause: as it was then
+ * @begun: as it was then, ns
+ * @now:   ns
+ *
+ * Context: interrupts off.
+ * Return: how long it was, ns.
+ */
+u64 psi_cause_end(struct psi_cause_shard *shard, enum psi_cause cause, u64 begun, u64 now)
+{
+	struct psi_cause_open *open = open_of(shard, cause);
+	u64 ns;
+
+	now = max(now, begun);
+	ns = now - begun;
+
+	raw_spin_lock(&shard->lock);
+	open->active--;
+	open->count++;
+	open->total += now;
+	if (ns > open->max)
+		open->max = ns;
+	WRITE_ONCE(shard->pending, true);
+	raw_spin_unlock(&shard->lock);
+
+	return ns;
+}
+
+/* ------------------------------ The fold ------------------------------ */
+
+static void sum_add(struct psi_cause_sum *sum, const struct psi_cause_sum *more)
+{
+	sum->count += more->count;
+	sum->total += more->total;
+	sum->max = max(sum->max, more->max);
+}
+
+/* What has come up until @now; from here on that is where it begins. */
+static void take_open(struct psi_cause_open *open, u64 now, struct psi_cause_sum *sum)
+{
+	u64 lasting = open->active * now;
+	s64 grown = open->total + lasting;
+	struct psi_cause_sum more = { .count = open->count, .max = open->max };
+
+	open->count = 0;
+	open->max = 0;
+	if (grown > 0) {
+		more.total = grown;
+		open->total = -lasting;
+	}
+	sum_add(sum, &more);
+}
+
+static void take_shard(struct psi_cause_shard *shard, u64 now, struct psi_cause_sum sums[])
+{
+	bool lasts = false;
+	int c;
+
+	guard(raw_spinlock_irqsave)(&shard->lock);
+
+	for (c = 0; c < PSI_NR_CAUSES; c++) {
+		take_open(&shard->open[c], now, &sums[c]);
+		lasts |= shard->open[c].active;
+	}
+	WRITE_ONCE(shard->pending, lasts);
+}
+
+/* Sums of a group below, as if sections of that length had ended here. */
+static void give_shard(struct psi_cause_shard *shard, const struct psi_cause_sum sums[])
+{
+	struct psi_cause_open *open = shard->open;
+	int c;
+
+	guard(raw_spinlock_irqsave)(&shard->lock);
+
+	for (c = 0; c < PSI_NR_CAUSES; c++, open++) {
+		open->count += sums[c].count;
+		open->total += sums[c].total;
+		open->max = max(open->max, sums[c].max);
+	}
+	WRITE_ONCE(shard->pending, true);
+}
+
+/**
+ * psi_causes_init - no section yet
+ * @causes:    of a group that is switched on
+ * @shards:    zeroed
+ * @nr_shards: how many
+ * @above:     of the group above, which stays at least as long, or NULL
+ */
+void psi_causes_init(struct psi_causes *causes, struct psi_cause_shard *shards,
+		     unsigned int nr_shards, struct psi_causes *above)
+{
+	unsigned int i;
+
+	memset(causes, 0, sizeof(*causes));
+	for (i = 0; i < nr_shards; i++)
+		raw_spin_lock_init(&shards[i].lock);
+	causes->shards = shards;
+	causes->nr_shards = nr_shards;
+	causes->above = above;
+	mutex_init(&causes->lock);
+	causes->on = true;
+}
+
+static bool shards_are_pending(const struct psi_causes *causes)
+{
+	unsigned int i;
+
+	for (i = 0; i < causes->nr_shards; i++)
+		if (READ_ONCE(causes->shards[i].pending))
+			return true;
+	return false;
+}
+
+/**
+ * psi_causes_are_pending - is there something to fold?
+ * @causes: of a group
+ *
+ * Context: any.
+ * Return: false if all that has happened is in @shown, and handed on to the group above.
+ */
+bool psi_causes_are_pending(struct psi_causes *causes)
+{
+	if (shards_are_pending(causes))
+		return true;
+
+	/* Whoever has just taken it has the lock until he has handed it on. */
+	smp_mb();
+	return mutex_is_locked(&causes->lock);
+}
+
+static void fold_locked(struct psi_causes *causes, u64 now)
+{
+	struct psi_cause_sum sums[PSI_NR_CAUSES] = { };
+	unsigned int i;
+	int c;
+
+	lockdep_assert_held(&causes->lock);
+
+	for (i = 0; i < causes->nr_shards; i++)
+		if (READ_ONCE(causes->shards[i].pending))
+			take_shard(&causes->shards[i], now, sums);
+
+	for (c = 0; causes->on && c < PSI_NR_CAUSES; c++)
+		sum_add(&causes->shown[c], &sums[c]);
+	if (causes->above)
+		give_shard(&causes->above->shards[0], sums);
+}
+
+/**
+ * psi_causes_fold - show what has happened in a group, and tell the one above
+ * @causes: of the group; those below it were folded before
+ * @now:    ns
+ *
+ * A group that is switched off shows nothing of it, and hands it on all the same.
+ *
+ * Context: may sleep.
+ */
+void psi_causes_fold(struct psi_causes *causes, u64 now)
+{
+	guard(mutex)(&causes->lock);
+
+	if (shards_are_pending(causes))
+		fold_locked(causes, now);
+}
+
+/**
+ * psi_causes_switch - show what happens from now on, or nothing of it
+ * @causes: of a group; those below it were folded before
+ * @on:     the former
+ *
+ * Context: may sleep.
+ */
+void psi_causes_switch(struct psi_causes *causes, bool on)
+{
+	guard(mutex)(&causes->lock);
+
+	fold_locked(causes, local_clock());
+	causes->on = on;
+}
+
+/* ------------------------------- Tasks ------------------------------- */
+
+static void begin_of_task(struct task_struct *p, enum psi_cause cause, unsigned int cpu,
+			  u64 now)
+{
+	struct psi_group *group = p->psi.group;
+
+	p->psi.cause = cause;
+	p->psi.cause_begun = now;
+	p->psi.cause_shard = &group->causes.shards[cpu / PSI_CPUS_PER_SHARD];
+	psi_cause_begin(p->psi.cause_shard, cause, now);
+	trace_psi_stall_begin(group->id, p->pid, psi_cause_names[cause]);
+}
+
+static void end_of_task(struct task_struct *p, u64 now)
+{
+	enum psi_cause cause = p->psi.cause;
+	u64 ns;
+
+	ns = psi_cause_end(p->psi.cause_shard, cause, p->psi.cause_begun, now);
+	p->psi.cause = PSI_CAUSE_NONE;
+	trace_psi_stall_end(p->psi.group->id, p->pid, psi_cause_names[cause], ns);
+}
+
+/**
+ * psi_cause_set - what a task is stalled for from now on
+ * @p:     the task
+ * @cause: why, or PSI_CAUSE_NONE: it is not
+ * @cpu:   the CPU of the runqueue that it belongs to
+ * @now:   clock of that, ns
+ *
+ * Ends a section if it was in one, in the group in which that began.
+ *
+ * Context: rq lock held.
+ */
+void psi_cause_set(struct task_struct *p, enum psi_cause cause, unsigned int cpu, u64 now)
+{
+	if (p->psi.cause != PSI_CAUSE_NONE)
+		end_of_task(p, now);
+	if (cause != PSI_CAUSE_NONE)
+		begin_of_task(p, cause, cpu, now);
+}
+
+/* ------------------------------- Groups ------------------------------- */
+
+/**
+ * psi_cause_nr_shards - how many shards a group has
+ *
+ * Return: so many that there is one for each CPU.
+ */
+unsigned int psi_cause_nr_shards(void)
+{
+	return DIV_ROUND_UP(nr_cpu_ids, PSI_CPUS_PER_SHARD);
+}
+
+/**
+ * psi_cause_shards_alloc - shards for a group
+ * @gfp: how to allocate
+ *
+ * Return: psi_cause_nr_shards() of them, for kfree(), or NULL.
+ */
+struct psi_cause_shard *psi_cause_shards_alloc(gfp_t gfp)
+{
+	return kcalloc(psi_cause_nr_shards(), sizeof(struct psi_cause_shard), gfp);
+}
+
+/* ------------------------------ The files ------------------------------ */
+
+/**
+ * psi_gather_causes - one group's part of bringing totals up to date (R-6)
+ * @group: the group; those below it come first
+ *
+ * Context: may sleep.
+ */
+void psi_gather_causes(struct psi_group *group)
+{
+	psi_causes_fold(&group->causes, local_clock());
+}
+
+/**
+ * psi_gather_system - bring totals of the system up to date
+ *
+ * Kernels with cgroups have another one, which begins with those.
+ *
+ * Context: may sleep.
+ */
+void __weak psi_gather_system(void)
+{
+	psi_gather_causes(&psi_system);
+}
+
+/**
+ * psi_causes_show - print the causes of memory stalls (R-19)
+ * @m:     where to
+ * @group: whose; its totals are up to date
+ *
+ * Context: may sleep.
+ * Return: 0.
+ */
+int psi_causes_show(struct seq_file *m, struct psi_group *group)
+{
+	struct psi_cause_sum sums[PSI_NR_CAUSES];
+	int c;
+
+	BUILD_BUG_ON(ARRAY_SIZE(psi_cause_names) != PSI_NR_CAUSES + 1);
+
+	scoped_guard(mutex, &group->causes.lock)
+		memcpy(sums, group->causes.shown, sizeof(sums));
+
+	for (c = 0; c < PSI_NR_CAUSES; c++)
+		seq_printf(m, "%s count=%llu total=%llu max=%llu\n", psi_cause_names[c + 1],
+			   sums[c].count, div_u64(sums[c].total, NSEC_PER_USEC),
+			   div_u64(sums[c].max, NSEC_PER_USEC));
+	return 0;
+}
+
+#ifdef CONFIG_PROC_FS
+
+static int causes_proc_show(struct seq_file *m, void *unused)
+{
+	psi_gather_system();
+	return psi_causes_show(m, &psi_system);
+}
+
+/* After psi_show.c's, which makes the directory. */
+static int __init causes_proc_init(void)
+{
+	if (static_branch_unlikely(&psi_enabled))
+		proc_create_single("pressure/memory.causes", 0444, NULL, causes_proc_show);
+	return 0;
+}
+fs_initcall(causes_proc_init);
+
+#endif /* CONFIG_PROC_FS */
