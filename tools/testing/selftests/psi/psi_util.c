@@ -511,8 +511,8 @@ const char *slow_disk(unsigned int ms)
 	mount("configfs", "/sys/kernel/config", "configfs", 0, NULL);
 	if (mkdir(CASE_NULLB, 0755))
 		return NULL;
-	/* irqmode 2: a request completes when a timer of that length ends. */
-	if (write_text(CASE_NULLB "/irqmode", "2") ||
+	/* irqmode 2: a request completes when a timer of that length ends; 0: at once. */
+	if (write_text(CASE_NULLB "/irqmode", ms ? "2" : "0") ||
 	    write_text(CASE_NULLB "/completion_nsec", "%llu",
 		       ms * NSEC_PER_MSEC) ||
 	    write_text(CASE_NULLB "/size", "64") ||

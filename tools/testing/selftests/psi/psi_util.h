@@ -169,8 +169,8 @@ void spin_interrupted(void *unused);	/* 1000 times a second */
 void burn_ms(unsigned int ms);		/* until so much CPU time is used up */
 
 /*
- * A disk every request of which takes @ms milliseconds. NULL if the kernel has
- * no null_blk with configfs.
+ * A disk every request of which takes @ms milliseconds; with 0, it is done when it is
+ * submitted. NULL if the kernel has no null_blk with configfs.
  */
 const char *slow_disk(unsigned int ms);
 void read_disk(void *path);		/* direct reads, one after the other */
