@@ -738,20 +738,39 @@ static void huge_as_before(void)
 	write_text(THP "defrag", "madvise");
 }
 
+/* Again and again, as it depends on the rest of the system what is done for it. */
 static void touch_huge(void *arg)
 {
-	atomic_uint *done = arg;
 	size_t size = 64 * MB, offset;
+	atomic_uint *rounds = arg;
 	char *mem;
 
-	mem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (mem == MAP_FAILED)
-		_exit(2);
-	for (offset = 0; offset < size; offset += PAGE)
-		mem[offset] = 1;
-	*done = 1;
-	for (;;)
-		sleep_ms(1000);
+	for (;;) {
+		mem = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			   -1, 0);
+		if (mem == MAP_FAILED)
+			_exit(2);
+		for (offset = 0; offset < size; offset += PAGE)
+			mem[offset] = 1;
+		munmap(mem, size);
+		++*rounds;
+		sleep_ms(100);
+	}
+}
+
+/* All of @must, at last. */
+static void wait_for_causes(const struct causes *from, unsigned int must)
+{
+	struct causes to;
+	int c, ms;
+
+	for (ms = 0; must && ms < 30000; ms += 100) {
+		sleep_ms(100);
+		to = read_causes(NULL);
+		for (c = 0; c < NR_CAUSES; c++)
+			if (to.of[c].total > from->of[c].total)
+				must &= ~BIT(c);
+	}
 }
 
 /* Half of the memory is free, and no two pages of it in a row. */
@@ -760,7 +779,7 @@ static enum psi_result compaction(const char *defrag, unsigned int must_group,
 {
 	const unsigned int may = BIT(DIRECT_RECLAIM) | BIT(DIRECT_COMPACTION) | BIT(KSWAPD) |
 				 BIT(KCOMPACTD) | BIT(SWAPIN) | BIT(THRASHING) | BIT(READBACK);
-	atomic_uint *done = shared_alloc(sizeof(*done));
+	atomic_uint *rounds = shared_alloc(sizeof(*rounds));
 	struct hog *h = shared_alloc(sizeof(*h));
 	const char *group;
 	struct causes from;
@@ -770,15 +789,15 @@ static enum psi_result compaction(const char *defrag, unsigned int must_group,
 	undo_later(huge_as_before);
 	EXPECT(!write_text(THP "enabled", "always") && !write_text(THP "defrag", "%s", defrag),
 	       "cannot set up huge pages");
-	h->size = free_bytes() - 16 * MB;
+	h->size = free_bytes() - 32 * MB;
 	h->holes = true;
 	start_load(0, hog_memory, h);
 	wait_until(&h->done, 1);
 	psi_note("%zu MB free", free_bytes() / MB);
 	from = read_causes(NULL);
-	start_in_group(group, 0, touch_huge, done);
-	wait_until(done, 1);
-	sleep_ms(5000);
+	start_in_group(group, 0, touch_huge, rounds);
+	wait_until(rounds, 1);
+	wait_for_causes(&from, must_group | must_system);
 	expect_growth(group, &nothing, must_group, may & ~BIT(KSWAPD) & ~BIT(KCOMPACTD));
 	expect_growth(NULL, &from, must_group | must_system, may);
 	return PSI_PASS;
@@ -1001,7 +1020,7 @@ static enum psi_result events_of_sections(void)
 	psi_note("events: %llu begin, %llu end, %llu us, the longest %llu us", begun, ended, sum,
 		 longest);
 	psi_note("file: %llu, %llu us, the longest %llu us", line.count, line.total, line.max);
-	EXPECT(ended > 50 && begun == ended && ended == line.count, "not as many as in the file");
+	EXPECT(ended > 10 && begun == ended && ended == line.count, "not as many as in the file");
 	/* The file adds up, and then cuts to us. */
 	EXPECT(sum <= line.total && line.total <= sum + ended, "not as long as in the file");
 	EXPECT(longest == line.max, "another longest one than in the file");
@@ -1017,10 +1036,10 @@ static void parse_trigger_event(const char *text, struct trigger_event *e)
 {
 	int end = 0;
 
-	sscanf(text, "group=%llu state=%31s growth_us=%llu %n", &e->id, e->state, &e->growth,
-	       &end);
-	EXPECT(end && sscanf(text + end, "threshold_us=%llu window_us=%llu", &e->threshold,
-			     &e->window) == 2, "malformed: %.100s", text);
+	EXPECT(sscanf(text, "group=%llu state=%31s growth_us=%llu %n", &e->id, e->state,
+		      &e->growth, &end) == 3 &&
+	       sscanf(text + end, "threshold_us=%llu window_us=%llu", &e->threshold,
+		      &e->window) == 2, "malformed: %.100s", text);
 }
 
 /* Always of this group, and of the trigger that is made below. */
