@@ -161,32 +161,34 @@ static void take_open(struct psi_cause_open *open, u64 now, struct psi_cause_sum
 
 static void take_shard(struct psi_cause_shard *shard, u64 now, struct psi_cause_sum sums[])
 {
+	unsigned long flags;
 	bool lasts = false;
 	int c;
 
-	guard(raw_spinlock_irqsave)(&shard->lock);
-
+	raw_spin_lock_irqsave(&shard->lock, flags);
 	for (c = 0; c < PSI_NR_CAUSES; c++) {
 		take_open(&shard->open[c], now, &sums[c]);
 		lasts |= shard->open[c].active;
 	}
 	WRITE_ONCE(shard->pending, lasts);
+	raw_spin_unlock_irqrestore(&shard->lock, flags);
 }
 
 /* Sums of a group below, as if sections of that length had ended here. */
 static void give_shard(struct psi_cause_shard *shard, const struct psi_cause_sum sums[])
 {
 	struct psi_cause_open *open = shard->open;
+	unsigned long flags;
 	int c;
 
-	guard(raw_spinlock_irqsave)(&shard->lock);
-
+	raw_spin_lock_irqsave(&shard->lock, flags);
 	for (c = 0; c < PSI_NR_CAUSES; c++, open++) {
 		open->count += sums[c].count;
 		open->total += sums[c].total;
 		open->max = max(open->max, sums[c].max);
 	}
 	WRITE_ONCE(shard->pending, true);
+	raw_spin_unlock_irqrestore(&shard->lock, flags);
 }
 
 /**
