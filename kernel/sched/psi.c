@@ -559,7 +559,7 @@ static void end_cause(struct task_struct *p)
 
 	guard(rq_lock_irqsave)(rq);
 	update_rq_clock(rq);
-	psi_cause_set(p, PSI_CAUSE_NONE, cpu_of(rq), rq->clock);
+	psi_cause_end(p, rq->clock);
 }
 
 /**
@@ -589,11 +589,12 @@ static noinline void account_current(struct rq *rq, u32 now)
 #define RUNNING_STALLED		(PSI_MEMSTALL | PSI_ONCPU | PSI_ONCPU_MEMSTALL)
 
 /*
- * Something about the current task that only it can tell, and what it is stalled for
- * from now on. Most often it contributes @new from now on, where it was @old. Takes the
- * lock of the runqueue.
+ * Something about the current task that only it can tell: it leaves a section for @was,
+ * and goes into one for @cause, where these are not PSI_CAUSE_NONE. Most often it
+ * contributes @new from now on, where it was @old. Takes the lock of the runqueue.
  */
-static __always_inline void toggle_current(u8 flags, u32 old, u32 new, enum psi_cause cause)
+static __always_inline void toggle_current(u8 flags, u32 old, u32 new, enum psi_cause was,
+					   enum psi_cause cause)
 {
 	struct task_struct *p = current;
 	struct rq_flags rf;
@@ -602,7 +603,10 @@ static __always_inline void toggle_current(u8 flags, u32 old, u32 new, enum psi_
 
 	rq = this_rq_lock_irq(&rf);
 	now = update_now(rq);
-	psi_cause_set(p, cause, cpu_of(rq), rq->clock);
+	if (was != PSI_CAUSE_NONE)
+		psi_cause_end(p, rq->clock);
+	if (cause != PSI_CAUSE_NONE)
+		psi_cause_begin(p, cause, cpu_of(rq), rq->clock);
 	p->psi.flags ^= flags;
 	if (likely(p->psi.contrib == old && psi_task_contrib(p->psi.flags) == new)) {
 		set_contrib(rq, p, new);
@@ -614,11 +618,11 @@ static __always_inline void toggle_current(u8 flags, u32 old, u32 new, enum psi_
 }
 
 /* Into a section, or out of one, that is no stall, or a stall within such a one. */
-static noinline void toggle_requested(enum psi_cause cause)
+static noinline void toggle_requested(enum psi_cause was, enum psi_cause cause)
 {
-	bool stalls = psi_cause_is_stall(cause) != psi_cause_is_stall(current->psi.cause);
+	bool stalls = psi_cause_is_stall(cause) != psi_cause_is_stall(was);
 
-	toggle_current(stalls ? PSI_TASK_MEMSTALL : 0, RUNNING, RUNNING, cause);
+	toggle_current(stalls ? PSI_TASK_MEMSTALL : 0, RUNNING, RUNNING, was, cause);
 }
 
 /**
@@ -644,9 +648,9 @@ void psi_memstall_enter_cause(unsigned long *flags, enum psi_cause cause)
 	was = current->psi.cause;
 	*flags = was;
 	if (likely(was == PSI_CAUSE_NONE && psi_cause_is_stall(cause)))
-		toggle_current(PSI_TASK_MEMSTALL, RUNNING, RUNNING_STALLED, cause);
+		toggle_current(PSI_TASK_MEMSTALL, RUNNING, RUNNING_STALLED, PSI_CAUSE_NONE, cause);
 	else if (!psi_cause_is_stall(was) && was != cause)
-		toggle_requested(cause);
+		toggle_requested(was, cause);
 }
 EXPORT_SYMBOL_GPL(psi_memstall_enter_cause);
 
@@ -658,16 +662,19 @@ EXPORT_SYMBOL_GPL(psi_memstall_enter_cause);
  */
 void psi_memstall_leave(unsigned long *flags)
 {
-	enum psi_cause cause;
+	enum psi_cause was;
 
 	if (!static_branch_unlikely(&psi_enabled))
 		return;
 
-	cause = current->psi.cause;
-	if (likely(*flags == PSI_CAUSE_NONE && psi_cause_is_stall(cause)))
-		toggle_current(PSI_TASK_MEMSTALL, RUNNING_STALLED, RUNNING, PSI_CAUSE_NONE);
-	else if (*flags != cause)
-		toggle_requested(*flags);
+	was = current->psi.cause;
+	if (was == *flags)
+		return;
+	if (likely(*flags == PSI_CAUSE_NONE && was != PSI_CAUSE_REQUESTED_RECLAIM))
+		toggle_current(PSI_TASK_MEMSTALL, RUNNING_STALLED, RUNNING,
+			       PSI_CAUSE_OTHER, PSI_CAUSE_NONE);
+	else
+		toggle_requested(was, *flags);
 }
 EXPORT_SYMBOL_GPL(psi_memstall_leave);
 
@@ -701,9 +708,9 @@ static void move_cause(struct rq *rq, struct task_struct *p, struct psi_group *g
 	enum psi_cause cause = p->psi.cause;
 
 	update_rq_clock(rq);
-	psi_cause_set(p, PSI_CAUSE_NONE, cpu_of(rq), rq->clock);
+	psi_cause_end(p, rq->clock);
 	p->psi.group = group;
-	psi_cause_set(p, cause, cpu_of(rq), rq->clock);
+	psi_cause_begin(p, cause, cpu_of(rq), rq->clock);
 }
 
 /**
@@ -817,7 +824,8 @@ void psi_forget(struct psi_group *group)
  */
 void psi_exempt_current(void)
 {
-	toggle_current(PSI_TASK_EXEMPT | PSI_TASK_WORKER, RUNNING, 0, PSI_CAUSE_NONE);
+	toggle_current(PSI_TASK_EXEMPT | PSI_TASK_WORKER, RUNNING, 0, PSI_CAUSE_NONE,
+		       PSI_CAUSE_NONE);
 }
 
 /**

@@ -85,15 +85,8 @@ static struct psi_cause_open *open_of(struct psi_cause_shard *shard, enum psi_ca
 	return &shard->open[cause - 1];
 }
 
-/**
- * psi_cause_begin - a section begins
- * @shard: where to write that down
- * @cause: why, not PSI_CAUSE_NONE
- * @now:   ns
- *
- * Context: interrupts off.
- */
-void psi_cause_begin(struct psi_cause_shard *shard, enum psi_cause cause, u64 now)
+static __always_inline void write_begin(struct psi_cause_shard *shard, enum psi_cause cause,
+					u64 now)
 {
 	struct psi_cause_open *open = open_of(shard, cause);
 
@@ -104,17 +97,9 @@ void psi_cause_begin(struct psi_cause_shard *shard, enum psi_cause cause, u64 no
 	raw_spin_unlock(&shard->lock);
 }
 
-/**
- * psi_cause_end - a section ends
- * @shard: where its begin is written down
- * @cause: as it was then
- * @begun: as it was then, ns
- * @now:   ns
- *
- * Context: interrupts off.
- * Return: how long it was, ns.
- */
-u64 psi_cause_end(struct psi_cause_shard *shard, enum psi_cause cause, u64 begun, u64 now)
+/* Return: how long it was, ns. */
+static __always_inline u64 write_end(struct psi_cause_shard *shard, enum psi_cause cause,
+				     u64 begun, u64 now)
 {
 	struct psi_cause_open *open = open_of(shard, cause);
 	u64 ns;
@@ -126,7 +111,7 @@ u64 psi_cause_end(struct psi_cause_shard *shard, enum psi_cause cause, u64 begun
 	open->active--;
 	open->count++;
 	open->total += now;
-	if (ns > open->max)
+	if (unlikely(ns > open->max))
 		open->max = ns;
 	WRITE_ONCE(shard->pending, true);
 	raw_spin_unlock(&shard->lock);
@@ -292,46 +277,58 @@ void psi_causes_switch(struct psi_causes *causes, bool on)
 
 /* ------------------------------- Tasks ------------------------------- */
 
-static void begin_of_task(struct task_struct *p, enum psi_cause cause, unsigned int cpu,
-			  u64 now)
+/**
+ * psi_cause_begin - a section of a task begins
+ * @p:     the task, in no section
+ * @cause: why, not PSI_CAUSE_NONE
+ * @cpu:   the CPU of the runqueue that it belongs to
+ * @now:   clock of that, ns
+ *
+ * Context: rq lock held.
+ */
+void psi_cause_begin(struct task_struct *p, enum psi_cause cause, unsigned int cpu, u64 now)
 {
 	struct psi_group *group = p->psi.group;
+	struct psi_cause_shard *shard = &group->causes.shards[cpu / PSI_CPUS_PER_SHARD];
 
 	p->psi.cause = cause;
 	p->psi.cause_begun = now;
-	p->psi.cause_shard = &group->causes.shards[cpu / PSI_CPUS_PER_SHARD];
-	psi_cause_begin(p->psi.cause_shard, cause, now);
+	p->psi.cause_shard = shard;
+	write_begin(shard, cause, now);
 	trace_psi_stall_begin(group->id, p->pid, psi_cause_names[cause]);
 }
 
-static void end_of_task(struct task_struct *p, u64 now)
+/**
+ * psi_cause_end - the section that a task is in ends
+ * @p:   the task, in the group in which that began
+ * @now: clock of its runqueue, ns
+ *
+ * Context: rq lock held.
+ */
+void psi_cause_end(struct task_struct *p, u64 now)
 {
 	enum psi_cause cause = p->psi.cause;
 	u64 ns;
 
-	ns = psi_cause_end(p->psi.cause_shard, cause, p->psi.cause_begun, now);
+	ns = write_end(p->psi.cause_shard, cause, p->psi.cause_begun, now);
 	p->psi.cause = PSI_CAUSE_NONE;
 	trace_psi_stall_end(p->psi.group->id, p->pid, psi_cause_names[cause], ns);
 }
 
-/**
- * psi_cause_set - what a task is stalled for from now on
- * @p:     the task
- * @cause: why, or PSI_CAUSE_NONE: it is not
- * @cpu:   the CPU of the runqueue that it belongs to
- * @now:   clock of that, ns
- *
- * Ends a section if it was in one, in the group in which that began.
- *
- * Context: rq lock held.
- */
-void psi_cause_set(struct task_struct *p, enum psi_cause cause, unsigned int cpu, u64 now)
+#if IS_ENABLED(CONFIG_PSI_KUNIT_TEST)
+
+/* For tests of sections without tasks; interrupts are off. */
+void psi_cause_test_begin(struct psi_cause_shard *shard, enum psi_cause cause, u64 now)
 {
-	if (p->psi.cause != PSI_CAUSE_NONE)
-		end_of_task(p, now);
-	if (cause != PSI_CAUSE_NONE)
-		begin_of_task(p, cause, cpu, now);
+	write_begin(shard, cause, now);
 }
+
+u64 psi_cause_test_end(struct psi_cause_shard *shard, enum psi_cause cause, u64 begun, u64 now)
+{
+	return write_end(shard, cause, begun, now);
+}
+
+#endif /* CONFIG_PSI_KUNIT_TEST */
 
 /* ------------------------------- Groups ------------------------------- */
 

@@ -89,14 +89,15 @@ static inline bool psi_cause_is_stall(enum psi_cause cause)
 }
 
 /* pure */
-void psi_cause_begin(struct psi_cause_shard *shard, enum psi_cause cause, u64 now);
-u64 psi_cause_end(struct psi_cause_shard *shard, enum psi_cause cause, u64 begun, u64 now);
 void psi_causes_init(struct psi_causes *causes, struct psi_cause_shard *shards,
 		     unsigned int nr_shards, struct psi_causes *above);
 void psi_causes_fold(struct psi_causes *causes, u64 now);
+void psi_cause_test_begin(struct psi_cause_shard *shard, enum psi_cause cause, u64 now);
+u64 psi_cause_test_end(struct psi_cause_shard *shard, enum psi_cause cause, u64 begun, u64 now);
 
-/* tasks; for psi.c */
-void psi_cause_set(struct task_struct *p, enum psi_cause cause, unsigned int cpu, u64 now);
+/* sections of tasks; for psi.c */
+void psi_cause_begin(struct task_struct *p, enum psi_cause cause, unsigned int cpu, u64 now);
+void psi_cause_end(struct task_struct *p, u64 now);
 
 /* groups */
 unsigned int psi_cause_nr_shards(void);

@@ -51,7 +51,7 @@ static void begin(struct psi_cause_shard *shard, enum psi_cause cause, u64 now)
 	unsigned long flags;
 
 	local_irq_save(flags);
-	psi_cause_begin(shard, cause, now);
+	psi_cause_test_begin(shard, cause, now);
 	local_irq_restore(flags);
 }
 
@@ -61,7 +61,7 @@ static u64 end(struct psi_cause_shard *shard, enum psi_cause cause, u64 begun, u
 	u64 ns;
 
 	local_irq_save(flags);
-	ns = psi_cause_end(shard, cause, begun, now);
+	ns = psi_cause_test_end(shard, cause, begun, now);
 	local_irq_restore(flags);
 	return ns;
 }
