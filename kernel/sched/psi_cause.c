@@ -277,6 +277,17 @@ void psi_causes_switch(struct psi_causes *causes, bool on)
 
 /* ------------------------------- Tasks ------------------------------- */
 
+/* Out of the way, with all that they have to look up. */
+static noinline void tell_of_begin(const struct task_struct *p)
+{
+	trace_psi_stall_begin(p->psi.group->id, p->pid, psi_cause_names[p->psi.cause]);
+}
+
+static noinline void tell_of_end(const struct task_struct *p, enum psi_cause cause, u64 ns)
+{
+	trace_psi_stall_end(p->psi.group->id, p->pid, psi_cause_names[cause], ns);
+}
+
 /**
  * psi_cause_begin - a section of a task begins
  * @p:     the task, in no section
@@ -288,14 +299,15 @@ void psi_causes_switch(struct psi_causes *causes, bool on)
  */
 void psi_cause_begin(struct task_struct *p, enum psi_cause cause, unsigned int cpu, u64 now)
 {
-	struct psi_group *group = p->psi.group;
-	struct psi_cause_shard *shard = &group->causes.shards[cpu / PSI_CPUS_PER_SHARD];
+	struct psi_cause_shard *shard =
+		&p->psi.group->causes.shards[cpu / PSI_CPUS_PER_SHARD];
 
 	p->psi.cause = cause;
 	p->psi.cause_begun = now;
 	p->psi.cause_shard = shard;
 	write_begin(shard, cause, now);
-	trace_psi_stall_begin(group->id, p->pid, psi_cause_names[cause]);
+	if (trace_psi_stall_begin_enabled())
+		tell_of_begin(p);
 }
 
 /**
@@ -312,7 +324,8 @@ void psi_cause_end(struct task_struct *p, u64 now)
 
 	ns = write_end(p->psi.cause_shard, cause, p->psi.cause_begun, now);
 	p->psi.cause = PSI_CAUSE_NONE;
-	trace_psi_stall_end(p->psi.group->id, p->pid, psi_cause_names[cause], ns);
+	if (trace_psi_stall_end_enabled())
+		tell_of_end(p, cause, ns);
 }
 
 #if IS_ENABLED(CONFIG_PSI_KUNIT_TEST)
