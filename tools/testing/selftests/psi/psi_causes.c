@@ -151,6 +151,17 @@ static struct causes expect_growth(const char *group, const struct causes *from,
 
 static const struct causes nothing;
 
+static bool all_have_grown(const char *group, const struct causes *from, unsigned int must)
+{
+	struct causes to = read_causes(group);
+	int c;
+
+	for (c = 0; c < NR_CAUSES; c++)
+		if (must & BIT(c) && to.of[c].total == from->of[c].total)
+			return false;
+	return true;
+}
+
 /* ---- format, modes, on and off ---- */
 
 static enum psi_result format(void)
@@ -473,22 +484,28 @@ static enum psi_result removed_group(void)
 
 /* ---- one cause after the other ---- */
 
-static __u64 pages_stolen(const char *group)
+static __u64 memory_stat(const char *group, const char *key)
 {
-	char path[GROUP_PATH], text[8192];
+	char path[GROUP_PATH], text[8192], word[64];
 	const char *at;
 
 	EXPECT(read_text(group_file(path, group, "memory.stat"), text, sizeof(text)) > 0,
 	       "cannot read %s", path);
-	at = strstr(text, "\npgsteal ");
-	return at ? atoll(at + 9) : 0;
+	snprintf(word, sizeof(word), "\n%s ", key);
+	at = strstr(text, word);
+	EXPECT(at, "no %s in %s", key, path);
+	return atoll(at + strlen(word));
+}
+
+static __u64 pages_stolen(const char *group)
+{
+	return memory_stat(group, "pgsteal");
 }
 
 struct reader {
 	const char *disk;
 	size_t size;
-	unsigned int passes;		/* 0: no end */
-	atomic_uint done;
+	atomic_uint passes, done;	/* so many are wanted */
 };
 
 static void read_file(void *arg)
@@ -500,14 +517,14 @@ static void read_file(void *arg)
 
 	if (fd < 0)
 		_exit(2);
-	while (!r->passes || r->done < r->passes) {
+	for (;;) {
+		while (r->done >= r->passes)
+			sleep_ms(1);
 		for (at = 0; at < r->size; at += sizeof(buf))
 			if (pread(fd, buf, sizeof(buf), at) != sizeof(buf))
 				_exit(3);
 		r->done++;
 	}
-	for (;;)
-		sleep_ms(1000);
 }
 
 static void wait_until(atomic_uint *done, unsigned int nr)
@@ -638,9 +655,15 @@ static enum psi_result swapped_in(void)
 	return PSI_PASS;
 }
 
+/* Often enough that it is in use, and seen to be. */
+#define PASSES	3
+#define ROUNDS	200
+
 /*
- * A file in the page cache that is taken away again and again by somebody else, and read
- * back: at once, or from a disk that takes its time so that readers wait for the pages.
+ * A file in the page cache of which somebody else takes away a part while nobody reads,
+ * and that is then read back: at once, or from a disk that takes its time so that the
+ * reader waits for the pages. (If all is taken away nothing says that it would have
+ * fitted, and to read it is no refault.)
  */
 static enum psi_result read_back(unsigned int ms, size_t size, unsigned int must,
 				 unsigned int may)
@@ -648,16 +671,26 @@ static enum psi_result read_back(unsigned int ms, size_t size, unsigned int must
 	const char *group = memory_group(NULL, "cache");
 	struct reader *r = shared_alloc(sizeof(*r));
 	struct causes from;
+	char quarter[16];
+	int i;
 
+	snprintf(quarter, sizeof(quarter), "%zu", size / 4);
 	r->disk = slow_disk(ms);
 	REQUIRE(r->disk, NO_DISK);
 	r->size = size;
+	r->passes = PASSES;
 	start_in_group(group, 0, read_file, r);
-	wait_until(&r->done, 4);		/* in use, and seen to be */
+	wait_until(&r->done, r->passes);
 	from = read_causes(group);
 	EXPECT(!memcmp(&from, &nothing, sizeof(from)), "to read for the first time is a stall");
-	start_agent(group, "memory.reclaim", "64M", NULL, 1000);
-	sleep_ms(6000);
+	/* Which pages are taken is up to reclaim: until some are restored. */
+	for (i = 0; i < ROUNDS && !all_have_grown(group, &nothing, must); i++) {
+		set_cgroup(group, "memory.reclaim", quarter);
+		r->passes += PASSES;
+		wait_until(&r->done, r->passes);
+	}
+	REQUIRE(memory_stat(group, "workingset_restore_file"),
+		"reclaim has taken no page that was in use");
 	expect_growth(group, &nothing, must, may);
 	return PSI_PASS;
 }
@@ -669,7 +702,7 @@ static enum psi_result read_back_quickly(void)
 
 static enum psi_result read_back_slowly(void)
 {
-	return read_back(5, 2 * MB, BIT(READBACK) | BIT(THRASHING), 0);
+	return read_back(5, 4 * MB, BIT(READBACK) | BIT(THRASHING), 0);
 }
 
 /* ---- the whole system short of memory ---- */
@@ -758,19 +791,15 @@ static void touch_huge(void *arg)
 	}
 }
 
-/* All of @must, at last. */
-static void wait_for_causes(const struct causes *from, unsigned int must)
+/* How often the kernel has had kcompactd do something. */
+static __u64 kcompactd_wakes(void)
 {
-	struct causes to;
-	int c, ms;
+	char text[16384];
+	const char *at;
 
-	for (ms = 0; must && ms < 30000; ms += 100) {
-		sleep_ms(100);
-		to = read_causes(NULL);
-		for (c = 0; c < NR_CAUSES; c++)
-			if (to.of[c].total > from->of[c].total)
-				must &= ~BIT(c);
-	}
+	EXPECT(read_text("/proc/vmstat", text, sizeof(text)) > 0, "no vmstat");
+	at = strstr(text, "compact_daemon_wake ");
+	return at ? atoll(at + 20) : 0;
 }
 
 /* Half of the memory is free, and no two pages of it in a row. */
@@ -783,6 +812,8 @@ static enum psi_result compaction(const char *defrag, unsigned int must_group,
 	struct hog *h = shared_alloc(sizeof(*h));
 	const char *group;
 	struct causes from;
+	__u64 wakes;
+	int ms;
 
 	REQUIRE(!access(THP "enabled", W_OK), "needs transparent huge pages");
 	group = memory_group(NULL, "huge");
@@ -794,10 +825,15 @@ static enum psi_result compaction(const char *defrag, unsigned int must_group,
 	start_load(0, hog_memory, h);
 	wait_until(&h->done, 1);
 	psi_note("%zu MB free", free_bytes() / MB);
+	wakes = kcompactd_wakes();
 	from = read_causes(NULL);
 	start_in_group(group, 0, touch_huge, rounds);
 	wait_until(rounds, 1);
-	wait_for_causes(&from, must_group | must_system);
+	for (ms = 0; ms < 60000 && !all_have_grown(NULL, &from, must_group | must_system);
+	     ms += 100)
+		sleep_ms(100);
+	REQUIRE(!must_system || kcompactd_wakes() != wakes,
+		"the kernel has left kcompactd alone");
 	expect_growth(group, &nothing, must_group, may & ~BIT(KSWAPD) & ~BIT(KCOMPACTD));
 	expect_growth(NULL, &from, must_group | must_system, may);
 	return PSI_PASS;
