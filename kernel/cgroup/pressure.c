@@ -224,7 +224,8 @@ static void show_files(struct cgroup *cgrp, bool show)
 
 	for (res = 0; res < PSI_NR_RESOURCES; res++)
 		cgroup_file_show(&cgrp->psi_files[res], show);
-	cgroup_file_show(&cgrp->psi_causes_file, show);
+	cgroup_file_show(&cgrp->psi_memory_causes, show);
+	cgroup_file_show(&cgrp->psi_cpu_causes, show);
 }
 
 static int pressure_switch_show(struct seq_file *m, void *v)
@@ -274,6 +275,11 @@ static int pressure_show(struct seq_file *m, void *v)
 	return psi_show(m, seq_css(m)->cgroup->psi, resource_of(seq_cft(m)));
 }
 
+static int cpu_causes_show(struct seq_file *m, void *v)
+{
+	return psi_show_cpu_causes(m, seq_css(m)->cgroup->psi);
+}
+
 static int pressure_open(struct kernfs_open_file *of)
 {
 	struct cgroup_file_ctx *ctx = of->priv;
@@ -305,7 +311,7 @@ static void pressure_release(struct kernfs_open_file *of)
 	psi_trigger_close(&ctx->pressure);
 }
 
-static int causes_show(struct seq_file *m, void *v)
+static int memory_causes_show(struct seq_file *m, void *v)
 {
 	struct cgroup *cgrp = seq_css(m)->cgroup;
 
@@ -333,8 +339,14 @@ struct cftype cgroup_pressure_files[] = {
 #endif
 	{
 		.name = "memory.pressure.causes",
-		.file_offset = offsetof(struct cgroup, psi_causes_file),
-		.seq_show = causes_show,
+		.file_offset = offsetof(struct cgroup, psi_memory_causes),
+		.seq_show = memory_causes_show,
+	},
+	{
+		.name = "cpu.pressure.causes",
+		.flags = CFTYPE_NOT_ON_ROOT,
+		.file_offset = offsetof(struct cgroup, psi_cpu_causes),
+		.seq_show = cpu_causes_show,
 	},
 	{
 		.name = "cgroup.pressure",

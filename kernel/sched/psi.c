@@ -34,7 +34,8 @@
  *			node, lagging behind or not.
  *
  *   throttling		a group out of its cpu.max, or a deadline task out of its
- *			runtime, stays runnable and waits. If a throttled
+ *			runtime, stays runnable and waits. Of the group,
+ *			psi_quota.c knows. If a throttled
  *			deadline task loses its CPU to hotplug it is moved
  *			without being queued; deadline.c tells of it.
  *
@@ -61,7 +62,7 @@
  * (psi_cpu_times()). What a task contributes changes under the lock of the runqueue
  * that it belongs to. A function that takes a rq lock itself says so.
  *
- * This file and psi_debug.c are all of PSI that knows struct rq.
+ * This file, psi_quota.c and psi_debug.c are all of PSI that knows struct rq.
  */
 #include <linux/cleanup.h>
 #include <linux/export.h>
@@ -182,7 +183,7 @@ static noinline void notify_from(struct psi_node *node, int cpu, u8 instant)
 
 	for (; node; node = node->parent) {
 		/* One that follows is in the states of the node below. */
-		if (!node->following)
+		if (!psi_node_follows(node))
 			states = node->states;
 
 		begun = (states | instant) & node->notify;
@@ -251,7 +252,7 @@ static noinline void write_above(struct rq *rq, struct psi_node *node, u32 befor
 	write_end_notify(rq, node, notify);
 }
 
-static noinline void write_change_followed(struct rq *rq, struct psi_change c, u32 now)
+static noinline void write_change_slowly(struct rq *rq, struct psi_change c, u32 now)
 {
 	write_end_notify(rq, c.node, psi_node_change(c, now));
 }
@@ -266,8 +267,8 @@ static __always_inline void write_change(struct rq *rq, struct psi_node *node, u
 		return;
 
 	nodes_write_begin(rq, now);
-	if (unlikely(node->following)) {
-		write_change_followed(rq, (struct psi_change) { node, old, new }, now);
+	if (unlikely(node->flags)) {
+		write_change_slowly(rq, (struct psi_change) { node, old, new }, now);
 		return;
 	}
 
@@ -833,20 +834,25 @@ void psi_exempt_current(void)
  * @node:  the node
  * @cpu:   the CPU it belongs to
  * @times: PSI_NR_STATES of them, units modulo 2^32
+ * @quota_times: PSI_NR_QUOTA_TIMES of them, of the same moment, or NULL
  *
  * Context: any without the CPU's rq lock.
  * Return: mask of the states that the node is in.
  */
-u8 psi_cpu_times(const struct psi_node *node, int cpu, u32 times[])
+u8 psi_cpu_times(const struct psi_node *node, int cpu, u32 times[], u32 quota_times[])
 {
 	seqcount_t *seq = &cpu_rq(cpu)->psi_seq;
 	unsigned int start;
+	u32 now;
 	u8 states;
 
 	guard(rcu)();
 	do {
 		start = read_seqcount_begin(seq);
-		states = psi_node_times(node, reader_now(cpu), times);
+		now = reader_now(cpu);
+		states = psi_node_times(node, now, times);
+		if (quota_times)
+			psi_node_quota_times(node, now, quota_times);
 	} while (read_seqcount_retry(seq, start));
 
 	return states;
@@ -916,4 +922,47 @@ void psi_cpu_watch(struct psi_node *node, int cpu, enum psi_state state)
 	nodes_write_begin(cpu_rq(cpu), sched_now(cpu_rq(cpu)));
 	psi_node_set_notify(node, state, psi_trigger_is_watched(node->group, state));
 	nodes_write_end(cpu_rq(cpu));
+}
+
+/* ------------------------------- Quotas ------------------------------- */
+
+/**
+ * psi_cpu_set_limit - a cpu.max holds a node back from now on, or not any more
+ * @node:  the node
+ * @cpu:   the CPU it belongs to
+ * @quota: for psi_node::quota, if there is none yet
+ * @limit: as psi_node_set_limit() says
+ *
+ * Takes the CPU's rq lock.
+ *
+ * Context: interrupts on.
+ */
+void psi_cpu_set_limit(struct psi_node *node, int cpu, struct psi_quota *quota,
+		       struct psi_quota *limit)
+{
+	struct rq *rq = cpu_rq(cpu);
+
+	guard(rq_lock_irq)(rq);
+
+	nodes_write_begin(rq, update_now(rq));
+	if (!node->quota)
+		WRITE_ONCE(node->quota, quota);
+	psi_node_set_limit(node, limit, sched_now(rq));
+	nodes_write_end(rq);
+}
+
+/**
+ * psi_cpu_set_throttled - on a CPU, a cpu.max is used up, or not any more
+ * @rq:        the CPU's runqueue, its clock up to date
+ * @node:      the node
+ * @throttled: as psi_node_set_throttled() says
+ * @held:      the same
+ *
+ * Context: rq lock held.
+ */
+void psi_cpu_set_throttled(struct rq *rq, struct psi_node *node, bool throttled, bool held)
+{
+	nodes_write_begin(rq, sched_now(rq));
+	psi_node_set_throttled(node, throttled, held, sched_now(rq));
+	nodes_write_end(rq);
 }

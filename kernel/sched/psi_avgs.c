@@ -36,6 +36,7 @@
  * a group cannot be freed while it is held. It is never held for longer than it takes
  * to fold one group. Order: psi_fold_lock, psi_group::lock, rq lock.
  */
+#include <linux/build_bug.h>
 #include <linux/cleanup.h>
 #include <linux/cpumask.h>
 #include <linux/hrtimer.h>
@@ -251,6 +252,19 @@ u64 psi_first_due(u64 now, u64 due)
 	return due + div64_u64(latest - due, PSI_PERIOD_NS) * PSI_PERIOD_NS;
 }
 
+/*
+ * The parts that are because of a cpu.max are summed up as if they were stalls (R-4).
+ * Then they add up to no more than what they are parts of.
+ */
+static void quota_sum_add(struct psi_sum *sum, const u32 quota_times[], u32 nonidle)
+{
+	u32 times[PSI_NR_STATES] = { [PSI_NONIDLE] = nonidle };
+
+	BUILD_BUG_ON(PSI_NR_QUOTA_TIMES > PSI_NR_STALLS);
+	memcpy(times, quota_times, PSI_NR_QUOTA_TIMES * sizeof(times[0]));
+	psi_sum_add(sum, times);
+}
+
 /* ----------------------------- The fold ----------------------------- */
 
 /**
@@ -275,40 +289,69 @@ void psi_group_init(struct psi_group *group, struct psi_node __percpu *nodes,
 	psi_monitors_init(group);
 }
 
-/* One CPU's part of a fold. Where nothing happens any more it @may_idle. */
-static void fold_cpu(struct psi_group *group, int cpu, struct psi_sum *sum, bool may_idle)
+/**
+ * struct fold - what the CPUs of a group have added since its last fold
+ * @stalls:   by enum psi_state
+ * @quotas:   by enum psi_quota_time
+ * @is_split: has the group quotas?
+ * @may_idle: CPUs where nothing happens any more need not be looked at again
+ */
+struct fold {
+	struct psi_sum	stalls;
+	struct psi_sum	quotas;
+	bool		is_split;
+	bool		may_idle;
+};
+
+/* Those of the CPU on which the group's stalls have grown by so much. */
+static void fold_quotas(const struct psi_node *node, struct fold *fold, u32 quota_times[],
+			const u32 growth[])
+{
+	struct psi_quota *q = READ_ONCE(node->quota);
+
+	/* All are 0 if it is not there yet. */
+	if (q)
+		psi_take_quota_growth(q->folded, quota_times, growth);
+	quota_sum_add(&fold->quotas, quota_times, growth[PSI_NONIDLE]);
+}
+
+/* One CPU's part of it. */
+static void fold_cpu(struct psi_group *group, int cpu, struct fold *fold)
 {
 	struct psi_node *node = per_cpu_ptr(group->nodes, cpu);
-	u32 times[PSI_NR_STATES];
+	u32 times[PSI_NR_STATES], quota_times[PSI_NR_QUOTA_TIMES];
 	bool idle;
 
-	idle = !psi_cpu_times(node, cpu, times);
-	if (psi_take_growth(node->folded, times))
-		psi_sum_add(sum, times);
-	if (idle && may_idle)
+	idle = !psi_cpu_times(node, cpu, times, fold->is_split ? quota_times : NULL);
+	if (psi_take_growth(node->folded, times)) {
+		psi_sum_add(&fold->stalls, times);
+		if (fold->is_split)
+			fold_quotas(node, fold, quota_times, times);
+	}
+	if (idle && fold->may_idle)
 		psi_cpu_idle(node, cpu);
-	if (unlikely(READ_ONCE(node->miscounted)))
+	if (unlikely(READ_ONCE(node->flags) & PSI_NODE_MISCOUNTED))
 		pr_warn_once("psi: a count fell below zero\n");
 }
 
 /* Bring totals, and averages if they are due, up to date. */
 static void group_fold(struct psi_group *group, bool may_idle)
 {
+	struct fold fold = { .is_split = READ_ONCE(group->quota), .may_idle = may_idle };
 	u64 growth[PSI_NR_STALLS], now;
-	struct psi_sum sum = { };
 	int cpu, s;
 
 	lockdep_assert_held(&group->lock);
 
 	WRITE_ONCE(group->folds, group->folds + 1);
-	smp_mb();	/* pairs with psi_group_read() */
+	smp_mb();	/* pairs with lock_and_fold() */
 
 	for_each_cpu(cpu, group->active) {
-		fold_cpu(group, cpu, &sum, may_idle);
+		fold_cpu(group, cpu, &fold);
 		cond_resched();
 	}
 	for (s = 0; s < PSI_NR_STALLS; s++)
-		growth[s] = sum.weighted[s] ? psi_sum_ns(&sum, s) : 0;
+		growth[s] = fold.stalls.weighted[s] ? psi_sum_ns(&fold.stalls, s) : 0;
 
 	/* Somebody, somewhere, is always on a CPU: no such state */
 	if (group == &psi_system)
@@ -319,9 +362,25 @@ static void group_fold(struct psi_group *group, bool may_idle)
 	/* Clocks of two CPUs may be in the wrong order. */
 	now = max(local_clock(), group->avgs_at);
 	psi_group_account(group, now, growth);
+	if (fold.quotas.weight)
+		for (s = 0; s < PSI_NR_QUOTA_TIMES; s++)
+			group->quota_total[s] += psi_sum_ns(&fold.quotas, s);
 	group->folded_at = ktime_get_ns();
 	write_seqcount_end(&group->seq);
 	preempt_enable();
+}
+
+/* Bring a group up to date, and keep it. Leaves with psi_group::lock held. */
+static void lock_and_fold(struct psi_group *group)
+{
+	unsigned int before;
+
+	smp_mb();	/* what happened before we came is seen by a fold after that */
+	before = READ_ONCE(group->folds);
+
+	mutex_lock(&group->lock);
+	if (group->folds == before)
+		group_fold(group, false);
 }
 
 /**
@@ -336,16 +395,42 @@ static void group_fold(struct psi_group *group, bool may_idle)
 void psi_group_read(struct psi_group *group, enum psi_state first,
 		    unsigned int nr, struct psi_stall *readings)
 {
-	unsigned int before;
-
-	smp_mb();	/* what happened before we came is seen by a fold after that */
-	before = READ_ONCE(group->folds);
-
-	mutex_lock(&group->lock);
-	if (group->folds == before)
-		group_fold(group, false);
+	lock_and_fold(group);
 	memcpy(readings, &group->stall[first], nr * sizeof(*readings));
 	mutex_unlock(&group->lock);
+}
+
+/* The causes of one of PSI_CPU_SOME and PSI_CPU_FULL: what is no quota's is contention. */
+static void split_total(u64 cause[], u64 total, u64 own, u64 ancestor, u64 descendant)
+{
+	cause[PSI_CONTENTION] = total - own - ancestor - descendant;
+	cause[PSI_OWN_QUOTA] = own;
+	cause[PSI_ANCESTOR_QUOTA] = ancestor;
+	cause[PSI_DESCENDANT_QUOTA] = descendant;
+}
+
+/**
+ * psi_group_read_split - why a group's tasks have waited for a CPU, up to now (R-19)
+ * @group: the group
+ * @split: is filled in; all of it is of one moment
+ *
+ * Context: may sleep.
+ * Return: 0, or -ENOMEM if that was not found out, for lack of memory.
+ */
+int psi_group_read_split(struct psi_group *group, struct psi_cpu_split *split)
+{
+	const u64 *part = group->quota_total;
+
+	if (READ_ONCE(group->unsplit))
+		return -ENOMEM;
+
+	lock_and_fold(group);
+	split_total(split->some, group->stall[PSI_CPU_SOME].total, part[PSI_OWN_SOME],
+		    part[PSI_ANCESTOR_SOME], part[PSI_DESCENDANT_SOME]);
+	split_total(split->full, group->stall[PSI_CPU_FULL].total, part[PSI_OWN_FULL],
+		    part[PSI_ANCESTOR_FULL], part[PSI_DESCENDANT_FULL]);
+	mutex_unlock(&group->lock);
+	return 0;
 }
 
 /**
@@ -625,7 +710,7 @@ subsys_initcall(psi_fold_init);
 
 /**
  * psi_group_alloc - a group for a new cgroup
- * @parent: the group above, whose switch nobody turns meanwhile
+ * @parent: the group above, of which nobody turns the switch or sets a cpu.max meanwhile
  *
  * Context: may sleep.
  * Return: the group, switched on; NULL if there is no memory.
@@ -633,6 +718,7 @@ subsys_initcall(psi_fold_init);
 struct psi_group *psi_group_alloc(struct psi_group *parent)
 {
 	struct psi_cause_shard *shards;
+	struct psi_quota __percpu *quota = NULL;
 	struct psi_node __percpu *nodes;
 	struct psi_group *group;
 	struct psi_node *node;
@@ -642,7 +728,10 @@ struct psi_group *psi_group_alloc(struct psi_group *parent)
 	group = kzalloc(sizeof(*group) + cpumask_size(), GFP_KERNEL);
 	nodes = alloc_percpu(struct psi_node);
 	shards = psi_cause_shards_alloc(GFP_KERNEL);
-	if (!group || !nodes || !shards) {
+	if (parent->limit)
+		quota = alloc_percpu(struct psi_quota);
+	if (!group || !nodes || !shards || (parent->limit && !quota)) {
+		free_percpu(quota);
 		kfree(shards);
 		free_percpu(nodes);
 		kfree(group);
@@ -653,6 +742,9 @@ struct psi_group *psi_group_alloc(struct psi_group *parent)
 	psi_group_init(group, nodes, (void *)(group + 1), now);
 	psi_causes_init(&group->causes, shards, psi_cause_nr_shards(), &parent->causes);
 	group->parent = parent;
+	group->quota = quota;
+	group->limit = parent->limit;
+	group->unsplit = parent->unsplit;
 	group->avgs_due = psi_first_due(now, psi_periods_begin);
 	for_each_possible_cpu(cpu) {
 		node = per_cpu_ptr(nodes, cpu);
@@ -661,6 +753,10 @@ struct psi_group *psi_group_alloc(struct psi_group *parent)
 		/* What is between here and there may be switched on later. */
 		node->level = min(per_cpu_ptr(parent->nodes, cpu)->level + 1, U8_MAX);
 		node->group = group;
+		if (quota) {
+			node->quota = per_cpu_ptr(quota, cpu);
+			psi_node_set_limit(node, per_cpu_ptr(group->limit->quota, cpu), 0);
+		}
 	}
 	psi_debug_group_add(group);
 	return group;
@@ -671,6 +767,7 @@ static void free_group(struct rcu_head *rcu)
 	struct psi_group *group = container_of(rcu, struct psi_group, rcu);
 
 	kfree(group->causes.shards);
+	free_percpu(group->quota);
 	free_percpu(group->nodes);
 	kfree(group);
 }

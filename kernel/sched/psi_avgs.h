@@ -48,6 +48,25 @@ struct psi_stall {
 	unsigned long	avg[PSI_NR_AVGS];
 };
 
+/* Why tasks of a group wait for a CPU; one line each of cpu.pressure.causes. */
+enum psi_cpu_cause {
+	PSI_CONTENTION,
+	PSI_OWN_QUOTA,
+	PSI_ANCESTOR_QUOTA,
+	PSI_DESCENDANT_QUOTA,
+	PSI_NR_CPU_CAUSES,
+};
+
+/**
+ * struct psi_cpu_split - stall time by cause
+ * @some: of PSI_CPU_SOME, ns
+ * @full: of PSI_CPU_FULL, ns
+ */
+struct psi_cpu_split {
+	u64		some[PSI_NR_CPU_CAUSES];
+	u64		full[PSI_NR_CPU_CAUSES];
+};
+
 /**
  * struct psi_group - what is measured together: the system, or a cgroup
  * @nodes:    one per possible CPU; psi_node.h has their locking
@@ -73,6 +92,14 @@ struct psi_stall {
  * @stall:    what is shown
  * @causes:   why its tasks are stalled on memory; see psi_cause.c
  * @id:       of the cgroup, as programs know it; 1 is the system
+ * @quota_total: how much of PSI_CPU_SOME and PSI_CPU_FULL is because of a cpu.max, by
+ *            enum psi_quota_time, ns
+ * @quota:    psi_node::quota of its nodes, or NULL; once there, it stays. This and the
+ *            next three change under cgroup_mutex.
+ * @limit:    the group by whose cpu.max, or that of one above, this one is held back,
+ *            as psi_quota::limit; or NULL
+ * @tg:       its task group, if it is its own @limit; read under a rq lock as well
+ * @unsplit:  there was no memory for @quota, or that of a group above
  * @rcu:      for the end
  * @debug_link: of all groups, with CONFIG_PSI_DEBUG; see psi_debug.c
  */
@@ -94,6 +121,12 @@ struct psi_group {
 	u64			avgs_at;
 	u64			avgs_due;
 	struct psi_stall	stall[PSI_NR_STALLS];
+	u64			quota_total[PSI_NR_QUOTA_TIMES];
+
+	struct psi_quota __percpu *quota;
+	struct psi_group	*limit;
+	struct task_group	*tg;
+	bool			unsplit;
 
 	struct psi_monitors	monitors[PSI_NR_POLLERS];
 	struct psi_causes	causes;
@@ -132,7 +165,7 @@ void psi_group_free(struct psi_group *group);
 void psi_group_activate(struct psi_group *group, int cpu);
 void psi_group_read(struct psi_group *group, enum psi_state first,
 		    unsigned int nr, struct psi_stall *readings);
-
+int psi_group_read_split(struct psi_group *group, struct psi_cpu_split *split);
 u64 psi_group_total(struct psi_group *group, enum psi_state stall, u64 *when);
 
 /**
@@ -149,5 +182,6 @@ static inline bool psi_group_is_on(const struct psi_group *group)
 /* the text of a pressure file, psi_show.c */
 struct seq_file;
 int psi_show(struct seq_file *m, struct psi_group *group, enum psi_resource res);
+int psi_show_cpu_causes(struct seq_file *m, struct psi_group *group);
 
 #endif /* _KERNEL_SCHED_PSI_AVGS_H */

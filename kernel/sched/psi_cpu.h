@@ -10,10 +10,11 @@
 #include "psi_node.h"
 
 struct psi_group;
+struct rq;
 struct task_struct;
 
 /* for folds and triggers */
-u8 psi_cpu_times(const struct psi_node *node, int cpu, u32 times[]);
+u8 psi_cpu_times(const struct psi_node *node, int cpu, u32 times[], u32 quota_times[]);
 void psi_cpu_idle(struct psi_node *node, int cpu);
 bool psi_cpu_in_state(const struct psi_node *node, int cpu, enum psi_state state);
 void psi_cpu_watch(struct psi_node *node, int cpu, enum psi_state state);
@@ -24,5 +25,10 @@ void psi_set_parent(struct psi_group *group, struct psi_group *parent);
 void psi_forget(struct psi_group *group);
 void psi_move_task(struct task_struct *p, struct psi_group *group);
 void psi_recount_task(struct task_struct *p);
+
+/* for quotas */
+void psi_cpu_set_limit(struct psi_node *node, int cpu, struct psi_quota *quota,
+		       struct psi_quota *limit);
+void psi_cpu_set_throttled(struct rq *rq, struct psi_node *node, bool throttled, bool held);
 
 #endif /* _KERNEL_SCHED_PSI_CPU_H */

@@ -305,7 +305,7 @@ static void check_counts(const struct psi_node *node, int cpu)
 {
 	const u32 *is = node->count, *should = node->debug.count;
 
-	if (node->following)
+	if (psi_node_follows(node))
 		return;
 	if (memcmp(is, should, sizeof(node->count)) || node->contrib != node->debug.contrib)
 		fail(cpu, "level %d counts %u %u %u %u %02x, should %u %u %u %u %02x",
@@ -323,7 +323,7 @@ static void check_place(struct psi_group *group, const struct psi_node *node, in
 	/* One that was removed is idle, and not reparented any more. */
 	if (node->debug.below && node->parent != node_of(next_on(group->parent), cpu))
 		fail(cpu, "level %d is not below what is above it", node->level);
-	if (node->following && node->followed->parent != node)
+	if (psi_node_follows(node) && node->followed->parent != node)
 		fail(cpu, "level %d follows what is not below it", node->level);
 }
 
@@ -407,7 +407,7 @@ static void check_cpu(struct rq *rq)
 		add_task(rq, p);
 	list_for_each_entry(group, &all_groups, debug_link) {
 		node = node_of(group, cpu);
-		if (!node->following && node->acct_parent)
+		if (!psi_node_follows(node) && node->acct_parent)
 			add_contrib(node->acct_parent, node->contrib);
 	}
 	chosen = (unsigned int)atomic_read(&nr_checks) % nr;

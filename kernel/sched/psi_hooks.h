@@ -2,8 +2,8 @@
 /*
  * Where the scheduler tells PSI what happens to a task. See psi.c.
  *
- * All but psi_fork(), psi_idle_task(), psi_task_dead() and psi_wake_migrate() are
- * called with the rq lock held.
+ * All but psi_fork(), psi_idle_task(), psi_task_dead(), psi_wake_migrate(), and those
+ * at the end that may sleep, are called with the rq lock held.
  * With psi=0 each of those that are called often is one branch that is patched out.
  */
 #ifndef _KERNEL_SCHED_PSI_HOOKS_H
@@ -12,8 +12,10 @@
 #include <linux/jump_label.h>
 #include <linux/sched.h>
 
+struct kernfs_open_file;
 struct psi_group;
 struct rq;
+struct task_group;
 
 #ifdef CONFIG_PSI
 
@@ -128,5 +130,34 @@ static inline void psi_tick(struct rq *rq, struct task_struct *curr) { }
 static inline void psi_fork(struct task_struct *p) { }
 
 #endif /* CONFIG_PSI */
+
+#if defined(CONFIG_PSI) && defined(CONFIG_CFS_BANDWIDTH)
+
+void __psi_throttle(struct rq *rq, struct task_group *tg);
+void psi_quota_written(struct kernfs_open_file *of);
+void psi_task_group_online(struct task_group *tg);
+void psi_task_group_offline(struct task_group *tg);
+
+/**
+ * psi_throttle - a task group, or one above it, is throttled on a CPU, or not any more
+ * @rq: the CPU's runqueue, its clock up to date
+ * @tg: the task group
+ *
+ * May be called once too often. Context: rq lock held.
+ */
+static inline void psi_throttle(struct rq *rq, struct task_group *tg)
+{
+	if (static_branch_unlikely(&psi_enabled))
+		__psi_throttle(rq, tg);
+}
+
+#else
+
+static inline void psi_throttle(struct rq *rq, struct task_group *tg) { }
+static inline void psi_quota_written(struct kernfs_open_file *of) { }
+static inline void psi_task_group_online(struct task_group *tg) { }
+static inline void psi_task_group_offline(struct task_group *tg) { }
+
+#endif
 
 #endif /* _KERNEL_SCHED_PSI_HOOKS_H */

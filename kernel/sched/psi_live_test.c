@@ -121,7 +121,7 @@ static void look_at_churn(struct look *look, struct churn *churn)
 /* The node whose times and states this one has. */
 static struct psi_node *end_of_chain(struct psi_node *node)
 {
-	while (node->following)
+	while (psi_node_follows(node))
 		node = node->followed;
 	return node;
 }
@@ -173,9 +173,9 @@ static void look_at_states(struct look *look, struct psi_node *node, int cpu)
 
 	if (end->contrib != sum.contrib || psi_node_states(node) != psi_states(sum.contrib))
 		wrong_node(look, end, cpu, "tasks below", &sum);
-	if (node->following && !is_below(end, node))
+	if (psi_node_follows(node) && !is_below(end, node))
 		wrong_node(look, end, cpu, "follows a stranger", &sum);
-	if (node->parent && !node->following && !is_below(node->parent, node->acct_parent) &&
+	if (node->parent && !psi_node_follows(node) && !is_below(node->parent, node->acct_parent) &&
 	    node->acct_parent)
 		wrong_node(look, end, cpu, "is accounted by a stranger", &sum);
 }
@@ -188,7 +188,7 @@ static void look_at_count(struct look *look, struct psi_node *node, int cpu)
 	struct sum sum = { };
 	int i;
 
-	if (node->following)
+	if (psi_node_follows(node))
 		return;
 
 	for_each_process_thread(g, p)
@@ -196,7 +196,7 @@ static void look_at_count(struct look *look, struct psi_node *node, int cpu)
 			add_contrib(&sum, p->psi.contrib);
 	for (i = 0; i < look->nr_groups; i++) {
 		other = per_cpu_ptr(look->group[i]->nodes, cpu);
-		if (!other->following && other->acct_parent == node)
+		if (!psi_node_follows(other) && other->acct_parent == node)
 			add_contrib(&sum, other->contrib);
 	}
 
@@ -206,7 +206,7 @@ static void look_at_count(struct look *look, struct psi_node *node, int cpu)
 
 static void look_at_node(struct look *look, struct psi_node *node, int cpu)
 {
-	look->following += node->following;
+	look->following += psi_node_follows(node);
 	look_at_count(look, node, cpu);
 	look_at_states(look, node, cpu);
 }

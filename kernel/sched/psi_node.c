@@ -48,6 +48,23 @@
  * and forth. A child that went idle goes on being followed. A chain has at most
  * PSI_CHAIN_MAX nodes, so that whoever walks along one is soon at its end.
  *
+ * Why a node is in PSI_CPU_SOME or _FULL is found out in nodes with PSI_NODE_QUOTA only:
+ * where a cpu.max is used up, at the group, above or below it. Such a node does not
+ * follow, and does all of its changes the long way. Two questions are answered apart
+ * from each other, so that nobody has to visit what is below a group when it is
+ * throttled:
+ *
+ *	from above	Is the group held back as a whole? Each group that has a task
+ *			group has two clocks, which run while it is throttled and while
+ *			only a group above it is. PSI_CPU_SOME of all nodes without a
+ *			task group, from there down to the next ones that have, is
+ *			measured by these clocks as well as by the usual one.
+ *
+ *	from below	Is what waits here held back there? A child whose group is
+ *			throttled contributes PSI_HELD, and so does one of which all
+ *			contributors that wait do. If that is so of all that wait in a
+ *			node, the time that the two clocks leave is that of a descendant.
+ *
  * Functions called node_*() touch one node. Those called climb_*(), and the
  * interface, go up from there to the root.
  *
@@ -191,7 +208,7 @@ static u16 source_id(const struct psi_node *node)
 /* The end of the chain: the node that counts. */
 static struct psi_node *bottom(struct psi_node *node)
 {
-	while (node->following)
+	while (psi_node_follows(node))
 		node = node->followed;
 	return node;
 }
@@ -249,7 +266,7 @@ static void follow(struct psi_node *node, struct psi_node *from)
 
 	/* Pairs with the READ_ONCE() of readers: they see a node that is initialised. */
 	smp_store_release(&node->followed, child);
-	node->following = true;
+	node->flags |= PSI_NODE_FOLLOWS;
 	from->acct_parent = up;
 
 	/* For the next one it is the same contributor as before. */
@@ -264,7 +281,7 @@ static noinline void unfollow(struct psi_node *node)
 	int i;
 
 	add_times(node->times, from->times);
-	while (from->following) {
+	while (psi_node_follows(from)) {
 		from = from->followed;
 		add_times(node->times, from->times);
 	}
@@ -280,7 +297,7 @@ static noinline void unfollow(struct psi_node *node)
 	node->notify |= from->notify & BIT(PSI_NONIDLE);
 
 	node->streak = 0;
-	node->following = false;
+	node->flags &= ~PSI_NODE_FOLLOWS;
 	WRITE_ONCE(node->followed, NULL);
 }
 
@@ -289,8 +306,8 @@ static noinline struct psi_node *try_follow(struct psi_node *node, struct psi_no
 {
 	node->streak = 0;
 
-	/* One with triggers has to see what happens. */
-	if (node->notify & ~BIT(PSI_NONIDLE) || !is_only_source(node, from) ||
+	/* One with triggers has to see what happens, and one with PSI_NODE_QUOTA why. */
+	if (node->flags || node->notify & ~BIT(PSI_NONIDLE) || !is_only_source(node, from) ||
 	    chain_length(node, from) > PSI_CHAIN_MAX)
 		return node;
 	follow(node, from);
@@ -345,7 +362,7 @@ static __always_inline void count_bit(struct psi_node *node, int bit, u32 come, 
 		if (unlikely(!++node->count[bit])) {
 			/* More was taken away than there was. It mends here. */
 			node->count[bit] = 1;
-			WRITE_ONCE(node->miscounted, true);
+			WRITE_ONCE(node->flags, node->flags | PSI_NODE_MISCOUNTED);
 		}
 	} else if (*gone & BIT(bit)) {
 		if (--node->count[bit]) {
@@ -409,14 +426,162 @@ static __always_inline u32 node_account(struct psi_node *node, u32 old, u32 new,
 	return node->contrib == before ? 0 : node_update_states(node, now);
 }
 
+/* ------------------------------- Quotas ------------------------------- */
+
+/* How long the two clocks of a task group have run. */
+static u32 own_clock(const struct psi_quota *q, u32 now)
+{
+	return q->own_clock + (q->throttled ? now : 0);
+}
+
+static u32 ancestor_clock(const struct psi_quota *q, u32 now)
+{
+	return q->ancestor_clock + (q->held && !q->throttled ? now : 0);
+}
+
+/* By which clock each enum psi_quota_time is measured in this node. */
+static void quota_clocks(const struct psi_quota *q, u32 now, u32 clock[])
+{
+	u32 own = 0, ancestor = 0;
+
+	if (q->limit) {
+		own = own_clock(q->limit, now);
+		ancestor = ancestor_clock(q->limit, now);
+	}
+	if (q->limit != q) {
+		ancestor += own;
+		own = 0;
+	}
+	clock[PSI_OWN_SOME] = own;
+	clock[PSI_OWN_FULL] = own;
+	clock[PSI_ANCESTOR_SOME] = ancestor;
+	clock[PSI_ANCESTOR_FULL] = ancestor;
+	clock[PSI_DESCENDANT_SOME] = now - own - ancestor;
+	clock[PSI_DESCENDANT_FULL] = now - own - ancestor;
+}
+
+/* Does all that waits in the node wait because of a cpu.max below it? */
+static bool is_held_below(const struct psi_node *node)
+{
+	return node->count[PSI_COUNT_WAITING] &&
+	       node->count[PSI_COUNT_WAITING] == node->quota->nr_held;
+}
+
+/* Which enum psi_quota_time last, while their clocks run. */
+static u8 rule_of_quota(const struct psi_node *node)
+{
+	u8 lasting = 0;
+
+	if (!(node->flags & PSI_NODE_QUOTA))
+		return 0;
+	if (node->states & BIT(PSI_CPU_SOME))
+		lasting |= BIT(PSI_OWN_SOME) | BIT(PSI_ANCESTOR_SOME) | BIT(PSI_DESCENDANT_SOME);
+	if (node->states & BIT(PSI_CPU_FULL))
+		lasting |= BIT(PSI_OWN_FULL) | BIT(PSI_ANCESTOR_FULL) | BIT(PSI_DESCENDANT_FULL);
+	if (!is_held_below(node))
+		lasting &= ~(BIT(PSI_DESCENDANT_SOME) | BIT(PSI_DESCENDANT_FULL));
+	return lasting;
+}
+
+/* As node_update_states(), of what lasts because of a quota. */
+static void quota_set_lasting(struct psi_quota *q, u32 lasting, u32 now)
+{
+	u32 diff = q->lasting ^ lasting, clock[PSI_NR_QUOTA_TIMES], left;
+
+	if (!diff)
+		return;
+
+	quota_clocks(q, now, clock);
+	for (left = diff & lasting; left; left &= left - 1)
+		q->times[__ffs(left)] -= clock[__ffs(left)];
+	for (left = diff & ~lasting; left; left &= left - 1)
+		q->times[__ffs(left)] += clock[__ffs(left)];
+	q->lasting = lasting;
+}
+
+/* What a node contributes to one above it. */
+static u32 node_gives(const struct psi_node *node, const struct psi_node *above)
+{
+	u32 contrib = node->contrib;
+
+	/* Nobody asks the system why it waits. */
+	if (!(node->flags & PSI_NODE_QUOTA) || !(contrib & PSI_WAITING) || !above ||
+	    !above->quota)
+		return contrib;
+	return node->quota->throttled || is_held_below(node) ? contrib | PSI_HELD : contrib;
+}
+
+/* Does it matter here what is throttled? If there is no task group, that is not told. */
+static bool node_needs_quota(const struct psi_node *node)
+{
+	const struct psi_quota *q = node->quota;
+
+	return q->nr_throttled || (q->limit == q ? q->held : !!q->limit);
+}
+
+static void node_update_quota(struct psi_node *node, u32 now)
+{
+	if (!node_needs_quota(node)) {
+		node->flags &= ~PSI_NODE_QUOTA;
+	} else {
+		if (psi_node_follows(node))
+			unfollow(node);
+		node->flags |= PSI_NODE_QUOTA;
+	}
+	quota_set_lasting(node->quota, rule_of_quota(node), now);
+}
+
+/* From @node up, so many more groups are throttled at or below each. */
+static void climb_nr_throttled(struct psi_node *node, int more, u32 now)
+{
+	for (; more && node && node->quota; node = node->parent) {
+		node->quota->nr_throttled += more;
+		node_update_quota(node, now);
+	}
+}
+
+static void node_count_held(struct psi_node *node, const struct psi_change *c)
+{
+	node->quota->nr_held += !!(c->new & PSI_HELD) - !!(c->old & PSI_HELD);
+	node_count(node, c->old & ~PSI_HELD, c->new & ~PSI_HELD);
+}
+
+/*
+ * Count one or two changes in a node with PSI_NODE_QUOTA. @c becomes what the node
+ * itself has to contribute now.
+ */
+static noinline u32 node_pass_up_quota(struct psi_change *c, const struct psi_change *other,
+				       u32 now)
+{
+	struct psi_node *node = c->node;
+	u32 notify, before = node_gives(node, node->parent);
+
+	node_count_held(node, c);
+	if (other)
+		node_count_held(node, other);
+	notify = node_update_states(node, now);
+	quota_set_lasting(node->quota, rule_of_quota(node), now);
+
+	c->old = before;
+	c->new = node_gives(node, node->parent);
+	c->node = c->old == c->new ? NULL : node->acct_parent;
+	return notify;
+}
+
+/* ------------------------------- Climbing ------------------------------- */
+
 /* Count a change, and turn @c into what the node itself has to contribute now. */
 static __always_inline u32 node_pass_up(struct psi_change *c, u32 now)
 {
 	struct psi_node *node = c->node;
 	u32 before;
 
-	if (unlikely(node->following))
-		unfollow(node);
+	if (unlikely(node->flags)) {
+		if (psi_node_follows(node))
+			unfollow(node);
+		if (node->flags & PSI_NODE_QUOTA)
+			return node_pass_up_quota(c, NULL, now);
+	}
 
 	before = node->contrib;
 	node_count(node, c->old, c->new);
@@ -454,7 +619,7 @@ static __always_inline struct psi_node *climb_quickly(struct psi_node *from, u32
 	u32 was;
 
 	while ((node = from->acct_parent)) {
-		if (unlikely(node->following || is_streak(node, from)))
+		if (unlikely(node->flags || is_streak(node, from)))
 			return from;
 
 		was = node->contrib;
@@ -470,15 +635,21 @@ static __always_inline struct psi_node *climb_quickly(struct psi_node *from, u32
 	return NULL;
 }
 
-/* @from contributed something else @before: what is above? */
-static __always_inline u32 climb_from(struct psi_node *from, u32 before, u32 now)
+/* The rest of a change that has come up to @c from @from. */
+static __always_inline u32 climb_on(struct psi_change c, struct psi_node *from, u32 now)
 {
-	struct psi_change c = { from->acct_parent, before, from->contrib };
 	u32 notify = 0;
 
 	while (c.node)
 		notify |= climb_step(&c, &from, now);
 	return notify;
+}
+
+/* @from, which has no flags, contributed something else @before: what is above? */
+static __always_inline u32 climb_from(struct psi_node *from, u32 before, u32 now)
+{
+	return climb_on((struct psi_change) { from->acct_parent, before, from->contrib },
+			from, now);
 }
 
 /* The same, with less work if it can be. */
@@ -509,9 +680,11 @@ bool psi_node_change(struct psi_change c, u32 now)
 		return false;
 
 	notify = node_pass_up(&c, now);
-	if (c.node)
-		notify |= climb(node, c.old, now);
-	return notify;
+	if (!c.node)
+		return notify;
+	if (unlikely(node->flags))
+		return notify | climb_on(c, node, now);
+	return notify | climb(node, c.old, now);
 }
 
 /* Of two paths to the root, is @a the one to climb for them to meet? */
@@ -550,9 +723,9 @@ static __always_inline bool node_account_both(struct psi_node *node, u32 prev_ol
 /* Do both count, and contribute to the same node? Then none is above the other. */
 static __always_inline bool are_siblings(const struct psi_node *a, const struct psi_node *b)
 {
-	return a && b && a != b && !a->following && !b->following &&
+	return a && b && a != b && !a->flags && !b->flags &&
 	       a->acct_parent && a->acct_parent == b->acct_parent &&
-	       !a->acct_parent->following;
+	       !a->acct_parent->flags;
 }
 
 /* A switch between such nodes, as two containers are. Return: as node_account_both(). */
@@ -565,6 +738,16 @@ static __always_inline bool switch_siblings(struct psi_change prev, struct psi_c
 	*notify |= node_account(next.node, next.old, next.new, now);
 	return node_account_both(prev.node->acct_parent, prev_before, prev.node->contrib,
 				 next_before, next.node->contrib, now, before, notify);
+}
+
+/* Two changes meet in a node with PSI_NODE_QUOTA. */
+static noinline u32 meet_in_quota(struct psi_change prev, struct psi_change next, u32 now)
+{
+	struct psi_node *node = prev.node;
+	u32 notify;
+
+	notify = node_pass_up_quota(&prev, &next, now);
+	return notify | climb_on(prev, node, now);
 }
 
 /* A switch between any nodes; see psi_node_switch(). */
@@ -582,8 +765,10 @@ static noinline u32 climb_and_meet(struct psi_change prev, struct psi_change nex
 	if (!prev.node)
 		return notify;
 
-	if (unlikely(prev.node->following))
+	if (unlikely(psi_node_follows(prev.node)))
 		unfollow(prev.node);
+	if (unlikely(prev.node->flags & PSI_NODE_QUOTA))
+		return notify | meet_in_quota(prev, next, now);
 	if (node_account_both(prev.node, prev.old, prev.new, next.old, next.new, now,
 			      &before, &notify))
 		notify |= climb_from(prev.node, before, now);
@@ -645,9 +830,11 @@ bool psi_node_irq(struct psi_node *node, u32 units)
  */
 bool psi_node_set_parent(struct psi_node *node, struct psi_node *parent, u32 now)
 {
+	u32 throttled = node->quota ? node->quota->nr_throttled : 0;
 	struct psi_change from = { .node = node->parent };
 	struct psi_change to = { .node = parent };
 	struct psi_node *end = bottom(node);
+	bool notify;
 
 	if (from.node == to.node)
 		return false;
@@ -656,9 +843,79 @@ bool psi_node_set_parent(struct psi_node *node, struct psi_node *parent, u32 now
 	node->parent = parent;
 	end->acct_parent = parent;
 
-	from.old = end->contrib;
-	to.new = end->contrib;
-	return psi_node_switch(from, to, now);
+	from.old = node_gives(end, from.node);
+	to.new = node_gives(end, to.node);
+	/* What is told of PSI_HELD is told before that it may be. */
+	climb_nr_throttled(to.node, throttled, now);
+	notify = psi_node_switch(from, to, now);
+	climb_nr_throttled(from.node, -throttled, now);
+	return notify;
+}
+
+/**
+ * psi_node_set_limit - what holds back the node, if a cpu.max is used up?
+ * @node:  the node, which has a psi_node::quota. The one above it has one too, unless
+ *	   it is the system's.
+ * @limit: its own psi_node::quota, that of a node above it, or NULL. It lives as long
+ *	   as the node.
+ * @now:   units
+ */
+void psi_node_set_limit(struct psi_node *node, struct psi_quota *limit, u32 now)
+{
+	struct psi_quota *q = node->quota;
+
+	if (q->limit == limit)
+		return;
+
+	/* From one clock to another. */
+	quota_set_lasting(q, 0, now);
+	q->limit = limit;
+	node_update_quota(node, now);
+}
+
+/* A clock that begins or ends to run. */
+static void switch_clock(u32 *clock, bool was, bool is, u32 now)
+{
+	if (was && !is)
+		*clock += now;
+	else if (is && !was)
+		*clock -= now;
+}
+
+/**
+ * psi_node_set_throttled - a cpu.max is used up, or not any more
+ * @node:      node of a group that has a task group, its own psi_quota::limit; or that
+ *	       is not to have one any more, then both are false
+ * @throttled: that of the group itself is
+ * @held:      that of the group itself or of one above is
+ * @now:       units
+ */
+void psi_node_set_throttled(struct psi_node *node, bool throttled, bool held, u32 now)
+{
+	struct psi_quota *q = node->quota;
+	int more = throttled - q->throttled;
+	struct psi_change c = { };
+
+	if (q->throttled == throttled && q->held == held)
+		return;
+	if (psi_node_follows(node))
+		unfollow(node);
+	c.old = node_gives(node, node->parent);
+
+	switch_clock(&q->own_clock, q->throttled, throttled, now);
+	switch_clock(&q->ancestor_clock, q->held && !q->throttled, held && !throttled, now);
+	q->throttled = throttled;
+	q->held = held;
+
+	/* What is told of PSI_HELD is told before that it may be, and after that it is not. */
+	if (more > 0)
+		climb_nr_throttled(node, more, now);
+	node_update_quota(node, now);
+	c.new = node_gives(node, node->parent);
+	c.node = c.old == c.new ? NULL : node->acct_parent;
+	climb_on(c, node, now);
+	if (more < 0)
+		climb_nr_throttled(node, more, now);
 }
 
 /**
@@ -678,7 +935,7 @@ void psi_node_set_notify(struct psi_node *node, enum psi_state state, bool notif
 	node->notify |= BIT(state);
 	if (state == PSI_NONIDLE)
 		bottom(node)->notify |= BIT(state);
-	else if (node->following)
+	else if (psi_node_follows(node))
 		unfollow(node);
 }
 
@@ -751,6 +1008,28 @@ u8 psi_node_times(const struct psi_node *node, u32 now, u32 times[])
 }
 
 /**
+ * psi_node_quota_times - for how long a cpu.max was what was waited for
+ * @node:  the node
+ * @now:   units, as for psi_node_times() of the same moment
+ * @times: PSI_NR_QUOTA_TIMES of them, those that still last included; units modulo 2^32
+ */
+void psi_node_quota_times(const struct psi_node *node, u32 now, u32 times[])
+{
+	const struct psi_quota *q = READ_ONCE(node->quota);
+	u32 clock[PSI_NR_QUOTA_TIMES];
+	u32 left;
+
+	if (!q) {
+		memset(times, 0, PSI_NR_QUOTA_TIMES * sizeof(times[0]));
+		return;
+	}
+	memcpy(times, q->times, sizeof(q->times));
+	quota_clocks(q, now, clock);
+	for (left = READ_ONCE(q->lasting); left; left &= left - 1)
+		times[__ffs(left)] += clock[__ffs(left)];
+}
+
+/**
  * psi_take_growth - what the times of a node have grown by since they were folded
  * @folded: times as they were folded last, units modulo 2^32; brought up to date
  * @times:  the times now, units modulo 2^32; turned into what they have grown by
@@ -780,4 +1059,24 @@ bool psi_take_growth(u32 folded[], u32 times[])
 		folded[s] += times[s];
 	}
 	return true;
+}
+
+/**
+ * psi_take_quota_growth - the same, of the parts of PSI_CPU_SOME and PSI_CPU_FULL (R-19)
+ * @folded: PSI_NR_QUOTA_TIMES as they were folded last; brought up to date
+ * @times:  the same now; turned into what they have grown by
+ * @growth: PSI_NR_STATES that psi_take_growth() has taken of the same moment
+ *
+ * Together they are not more than what they are parts of. The rest stays.
+ */
+void psi_take_quota_growth(u32 folded[], u32 times[], const u32 growth[])
+{
+	u32 left[2] = { growth[PSI_CPU_SOME], growth[PSI_CPU_FULL] };
+	int t;
+
+	for (t = 0; t < PSI_NR_QUOTA_TIMES; t++) {
+		times[t] = min(psi_elapsed(folded[t], times[t]), left[t % 2]);
+		folded[t] += times[t];
+		left[t % 2] -= times[t];
+	}
 }

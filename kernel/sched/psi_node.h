@@ -16,7 +16,7 @@ struct psi_group;
  *	flags	what is true of a task, PSI_TASK_*, in psi_task::flags
  *	contrib	what a contributor (a task, or the node of a child group) adds to
  *		a node: PSI_IOWAIT and so on, in psi_task::contrib and
- *		psi_node::contrib
+ *		psi_node::contrib; and PSI_HELD, which stands in psi_change only
  *	states	in which stalls a node is, BIT(enum psi_state), in
  *		psi_node::states
  */
@@ -55,6 +55,12 @@ enum {
 #define PSI_SINGLE_BITS		(PSI_ONCPU | PSI_ONCPU_MEMSTALL)
 #define PSI_RUNNING_BITS	(PSI_WAITING | PSI_ONCPU)
 #define PSI_CONTRIB_BITS	(PSI_COUNTED_BITS | PSI_SINGLE_BITS)
+
+/*
+ * With PSI_WAITING, of a child node: whatever waits there is held back by a cpu.max of
+ * the child or below it (R-19). Only nodes with PSI_NODE_QUOTA are told of it.
+ */
+#define PSI_HELD		BIT(PSI_NR_COUNTS + 2)
 
 /* states: those whose time a node measures */
 enum psi_state {
@@ -107,11 +113,66 @@ static inline u32 psi_elapsed(u32 from, u32 to)
 	return units >= -(u32)PSI_CLOCK_SKEW ? 0 : units;
 }
 
+/*
+ * Of the time that a node is in PSI_CPU_SOME and PSI_CPU_FULL: how long was the CPU not
+ * what is short, but all that waited was held back by a cpu.max (R-19)? The rest is
+ * contention.
+ */
+enum psi_quota_time {
+	PSI_OWN_SOME, PSI_OWN_FULL,
+	PSI_ANCESTOR_SOME, PSI_ANCESTOR_FULL,
+	PSI_DESCENDANT_SOME, PSI_DESCENDANT_FULL,
+	PSI_NR_QUOTA_TIMES,
+};
+
+/**
+ * struct psi_quota - what a node has, because of a cpu.max at it, above or below it
+ * @limit:	that of the node itself if its group has a task group, else that of the
+ *		nearest one above that has; NULL if there is no cpu.max there or above.
+ *		What holds back that task group holds back this one.
+ * @nr_throttled: groups, of this one and those below, that are @throttled
+ * @nr_held:	contributors that are PSI_HELD
+ * @throttled:	the group's own cpu.max is used up on this CPU
+ * @held:	that is so, or that of a group above is
+ * @lasting:	mask of enum psi_quota_time: those of @times that go on
+ * @own_clock:	time for which the group was @throttled, units modulo 2^32; as with
+ *		psi_node::times, less the time at which it began if it still is
+ * @ancestor_clock: the same, of @held without @throttled
+ * @times:	time of each enum psi_quota_time, units modulo 2^32; of those that are
+ *		@lasting, less what its clock was when it began
+ * @folded:	@times as they were at the last fold; under psi_group::lock
+ *
+ * @throttled, @held and the clocks are those of a task group. They stand still where
+ * @limit is another one's.
+ *
+ * Locking: as struct psi_node.
+ */
+struct psi_quota {
+	struct psi_quota *limit;
+	u32		nr_throttled;
+	u32		nr_held;
+	bool		throttled;
+	bool		held;
+	u8		lasting;
+	u32		own_clock;
+	u32		ancestor_clock;
+	u32		times[PSI_NR_QUOTA_TIMES];
+	u32		folded[PSI_NR_QUOTA_TIMES];
+};
+
+/* psi_node::flags: the node is not one of those that are quickly done with */
+#define PSI_NODE_FOLLOWS	BIT(0)	/* see psi_node::followed */
+#define PSI_NODE_QUOTA		BIT(1)	/* here a cpu.max may be what is waited for */
+#define PSI_NODE_MISCOUNTED	BIT(2)	/* a count has been below zero, and was mended */
+
 /**
  * struct psi_node_debug - what psi_debug.c finds out about a node
  * @count:    what it should have counted
+ * @held:     how many contributors should be PSI_HELD
+ * @throttled: how many groups, of this one and those below, are out of their cpu.max
  * @contrib:  what should be contributed to it
  * @below:    what all tasks of the group and below it contribute
+ * @contended: does one of them wait that no cpu.max below the group holds back?
  * @is_timed: @times and @at are valid
  * @at:       when it was looked at last, units
  * @times:    its times at that moment, units
@@ -120,8 +181,11 @@ static inline u32 psi_elapsed(u32 from, u32 to)
  */
 struct psi_node_debug {
 	u32		count[PSI_NR_COUNTS];
+	u32		held;
+	u32		throttled;
 	u8		contrib;
 	u8		below;
+	bool		contended;
 	bool		is_timed;
 	u32		at;
 	u32		times[PSI_NR_STATES];
@@ -131,23 +195,25 @@ struct psi_node_debug {
  * struct psi_node - one group on one CPU
  * @count:	contributors that have each of the PSI_COUNTED_BITS
  * @times:	time spent in each state, units modulo 2^32; of those that still last,
- *		less the time at which they began. While @following, what has to be
+ *		less the time at which they began. While it follows, what has to be
  *		added to @followed's times to get the node's.
  * @acct_parent: the node that accounts for what this one contributes, or NULL; not
- *		valid while @following
+ *		valid while the node follows
  * @contrib:	PSI_* bits that at least one contributor has
  * @states:	mask of enum psi_state that follows from @contrib
  * @notify:	states of which the caller wants to know when they begin
  * @level:	distance from the root, 255 for all that are further away
- * @following:	@followed is the only contributor: whatever it is, the node is.
- *		@count, @contrib and @states are not valid then.
+ * @flags:	PSI_NODE_*; 0 of nearly all nodes
  * @streak:	how many changes in a row came from @source
  * @source:	which node was the last to contribute a change, as source_id() says
- * @followed:	the child whose state this node has, or NULL
+ * @followed:	the child whose state this node has, or NULL. With PSI_NODE_FOLLOWS it
+ *		is the only contributor: whatever it is, the node is. @count, @contrib
+ *		and @states are not valid then.
  * @parent:	node of the group above that is switched on, same CPU, or NULL
  * @group:	whose node it is; fixed
  * @folded:	times as they were at the last fold; under psi_group::lock
- * @miscounted:	a count has been below zero, and was mended
+ * @quota:	NULL unless there is a cpu.max at the group, above or below it; once
+ *		there, it stays
  * @debug:	with CONFIG_PSI_DEBUG
  *
  * All that a change touches stands in the first 64 bytes, one cache line.
@@ -163,7 +229,7 @@ struct psi_node {
 	u8		states;
 	u8		notify;
 	u8		level;
-	bool		following;
+	u8		flags;
 	u8		streak;
 	u16		source;
 
@@ -171,7 +237,7 @@ struct psi_node {
 	struct psi_node	*parent;
 	struct psi_group *group;
 	u32		folded[PSI_NR_STATES];
-	bool		miscounted;
+	struct psi_quota *quota;
 #ifdef CONFIG_PSI_DEBUG
 	struct psi_node_debug debug;
 #endif
@@ -189,6 +255,17 @@ struct psi_change {
 	u32		new;
 };
 
+/**
+ * psi_node_follows - has the node the state of psi_node::followed?
+ * @node: the node
+ *
+ * Return: true if so; false if it counts.
+ */
+static inline bool psi_node_follows(const struct psi_node *node)
+{
+	return node->flags & PSI_NODE_FOLLOWS;
+}
+
 void psi_node_setup(void);
 u8 psi_task_contrib(u8 flags);
 u8 psi_states(u8 contrib);
@@ -203,5 +280,10 @@ bool psi_node_is_followed(const struct psi_node *node);
 void psi_node_forget(struct psi_node *node);
 u8 psi_node_states(const struct psi_node *node);
 u8 psi_node_times(const struct psi_node *node, u32 now, u32 times[]);
+
+void psi_node_set_limit(struct psi_node *node, struct psi_quota *limit, u32 now);
+void psi_node_set_throttled(struct psi_node *node, bool throttled, bool held, u32 now);
+void psi_node_quota_times(const struct psi_node *node, u32 now, u32 times[]);
+void psi_take_quota_growth(u32 folded[], u32 times[], const u32 growth[]);
 
 #endif /* _KERNEL_SCHED_PSI_NODE_H */

@@ -401,7 +401,7 @@ static int pick_group(struct sim *sim, const struct event *e)
 {
 	int g = e->b % sim->nr_groups;
 
-	sim->met[e->kind] += sim->node[g].following || psi_node_is_followed(&sim->node[g]);
+	sim->met[e->kind] += psi_node_follows(&sim->node[g]) || psi_node_is_followed(&sim->node[g]);
 	return g;
 }
 
@@ -546,7 +546,7 @@ static int replay(struct sim *sim, const struct event *events, int nr,
 		if (notified)
 			sim_take_notice(sim);
 		for (g = 0; g < sim->nr_groups; g++)
-			sim->following += sim->node[g].following;
+			sim->following += psi_node_follows(&sim->node[g]);
 	}
 	return 0;
 }
@@ -860,7 +860,7 @@ static int count_following(const struct forks *f, int i)
 	int j, nr = 0;
 
 	for (j = 0; j < DEEP; j++)
-		nr += f->chain[i][j].following;
+		nr += psi_node_follows(&f->chain[i][j]);
 	return nr;
 }
 
@@ -881,7 +881,7 @@ static void one_busy_group_is_followed(struct kunit *test)
 
 	take_turns(f, ENOUGH);
 	KUNIT_EXPECT_EQ(test, count_following(f, 0), DEEP - 1);
-	KUNIT_EXPECT_TRUE(test, f->root.following);
+	KUNIT_EXPECT_TRUE(test, psi_node_follows(&f->root));
 	KUNIT_EXPECT_NULL(test, f->leaf[0]->acct_parent);
 
 	above = f->chain[0][DEEP - 2];
@@ -901,7 +901,7 @@ static void two_busy_groups_meet_once(struct kunit *test)
 	take_turns(f, ENOUGH);
 	KUNIT_EXPECT_EQ(test, count_following(f, 0), DEEP - 1);
 	KUNIT_EXPECT_EQ(test, count_following(f, 1), DEEP - 1);
-	KUNIT_EXPECT_FALSE(test, f->root.following);
+	KUNIT_EXPECT_FALSE(test, psi_node_follows(&f->root));
 	KUNIT_EXPECT_PTR_EQ(test, f->leaf[0]->acct_parent, &f->root);
 	KUNIT_EXPECT_PTR_EQ(test, f->leaf[1]->acct_parent, &f->root);
 
@@ -918,20 +918,20 @@ static void a_trigger_ends_following(struct kunit *test)
 
 	take_turns(f, ENOUGH);
 	psi_node_set_notify(middle, PSI_CPU_SOME, true);
-	KUNIT_EXPECT_FALSE(test, middle->following);
+	KUNIT_EXPECT_FALSE(test, psi_node_follows(middle));
 	KUNIT_EXPECT_PTR_EQ(test, f->leaf[0]->acct_parent, middle);
 	KUNIT_EXPECT_TRUE(test, psi_node_change((struct psi_change) {
 		f->leaf[0], 0, psi_task_contrib(RUN) }, f->now));
 	psi_node_change((struct psi_change) { f->leaf[0], psi_task_contrib(RUN), 0 }, f->now);
 
 	take_turns(f, ENOUGH);
-	KUNIT_EXPECT_FALSE(test, middle->following);
-	KUNIT_EXPECT_TRUE(test, f->root.following);
+	KUNIT_EXPECT_FALSE(test, psi_node_follows(middle));
+	KUNIT_EXPECT_TRUE(test, psi_node_follows(&f->root));
 	expect_time(test, f, middle, PSI_CPU_SOME, f->now / 2);
 
 	psi_node_set_notify(middle, PSI_CPU_SOME, false);
 	take_turns(f, ENOUGH);
-	KUNIT_EXPECT_TRUE(test, middle->following);
+	KUNIT_EXPECT_TRUE(test, psi_node_follows(middle));
 	KUNIT_EXPECT_EQ(test, count_following(f, 0), DEEP - 1);
 	expect_time(test, f, middle, PSI_CPU_SOME, f->now / 2);
 }
@@ -949,8 +949,8 @@ static void a_followed_group_can_go(struct kunit *test)
 
 	psi_node_forget(leaf);
 	KUNIT_EXPECT_FALSE(test, psi_node_is_followed(leaf));
-	KUNIT_EXPECT_FALSE(test, above->following);
-	KUNIT_EXPECT_TRUE(test, above->parent->following);
+	KUNIT_EXPECT_FALSE(test, psi_node_follows(above));
+	KUNIT_EXPECT_TRUE(test, psi_node_follows(above->parent));
 	memset(leaf, POISON_FREE, sizeof(*leaf));
 
 	psi_node_change((struct psi_change) { above, 0, cpu }, f->now);
@@ -1023,7 +1023,7 @@ static void chains_are_short(struct kunit *test)
 	}
 
 	for (i = 0; i < deep; i++) {
-		for (n = &node[i], length = 0; n->following; n = n->followed)
+		for (n = &node[i], length = 0; psi_node_follows(n); n = n->followed)
 			length++;
 		longest = max(longest, length);
 		following += length > 0;
@@ -1045,7 +1045,7 @@ static void alternating_groups_are_not_followed(struct kunit *test)
 	for (i = 0; i < ENOUGH; i++) {
 		psi_node_change((struct psi_change) { f->leaf[i % 2], 0, run }, 2 * i);
 		psi_node_change((struct psi_change) { f->leaf[i % 2], run, 0 }, 2 * i + 1);
-		KUNIT_EXPECT_FALSE(test, f->root.following);
+		KUNIT_EXPECT_FALSE(test, psi_node_follows(&f->root));
 	}
 	KUNIT_EXPECT_EQ(test, count_following(f, 0), DEEP - 1);
 	KUNIT_EXPECT_EQ(test, count_following(f, 1), DEEP - 1);
@@ -1125,7 +1125,7 @@ static void a_wrong_count_mends(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, node.states, 0);
 
 	/* It is known of this node, and of no other. */
-	KUNIT_EXPECT_TRUE(test, node.miscounted);
+	KUNIT_EXPECT_TRUE(test, node.flags & PSI_NODE_MISCOUNTED);
 }
 
 /* Times of a node that grow by so much. */

@@ -61,6 +61,36 @@ int psi_show(struct seq_file *m, struct psi_group *group, enum psi_resource res)
 	return 0;
 }
 
+/**
+ * psi_show_cpu_causes - print cpu.pressure.causes (R-19)
+ * @m:     where to
+ * @group: whose
+ *
+ * Context: may sleep.
+ * Return: 0; -ENOMEM as psi_group_read_split().
+ */
+int psi_show_cpu_causes(struct seq_file *m, struct psi_group *group)
+{
+	static const char * const name[PSI_NR_CPU_CAUSES] = {
+		[PSI_CONTENTION] = "contention",
+		[PSI_OWN_QUOTA] = "own_quota",
+		[PSI_ANCESTOR_QUOTA] = "ancestor_quota",
+		[PSI_DESCENDANT_QUOTA] = "descendant_quota",
+	};
+	struct psi_cpu_split split;
+	int i, ret;
+
+	ret = psi_group_read_split(group, &split);
+	if (ret)
+		return ret;
+
+	for (i = 0; i < PSI_NR_CPU_CAUSES; i++)
+		seq_printf(m, "%s some=%llu full=%llu\n", name[i],
+			   div_u64(split.some[i], NSEC_PER_USEC),
+			   div_u64(split.full[i], NSEC_PER_USEC));
+	return 0;
+}
+
 #ifdef CONFIG_PROC_FS
 
 /* Everybody may read, and have triggers. */
