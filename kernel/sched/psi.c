@@ -67,6 +67,7 @@
 #include <linux/cleanup.h>
 #include <linux/export.h>
 #include <linux/init.h>
+#include <linux/jump_label.h>
 #include <linux/kstrtox.h>
 #include <linux/mmu_context.h>	/* for sched.h */
 #include <linux/percpu.h>
@@ -82,6 +83,13 @@
 #include "psi_debug.h"
 #include "psi_hooks.h"
 #include "psi_trigger.h"
+
+#define CREATE_TRACE_POINTS
+#include <trace/events/psi.h>
+
+/* Somebody looks at the states of groups. */
+static DEFINE_STATIC_KEY_FALSE(psi_tracing);
+static void trace_states(const struct psi_node *node, u8 was, u8 is);
 
 #include "psi_node.c"
 
@@ -965,4 +973,54 @@ void psi_cpu_set_throttled(struct rq *rq, struct psi_node *node, bool throttled,
 	nodes_write_begin(rq, sched_now(rq));
 	psi_node_set_throttled(node, throttled, held, sched_now(rq));
 	nodes_write_end(rq);
+}
+
+/* ------------------------------- Tracing ------------------------------- */
+
+/* Called for each of the two trace events that somebody uses. */
+int psi_trace_states_begin(void)
+{
+	static_branch_inc(&psi_tracing);
+	return 0;
+}
+
+void psi_trace_states_end(void)
+{
+	static_branch_dec(&psi_tracing);
+}
+
+/* Nearly always it is the one that tells. */
+static int cpu_of_node(const struct psi_node *node)
+{
+	int cpu = raw_smp_processor_id();
+
+	if (per_cpu_ptr(node->group->nodes, cpu) == node)
+		return cpu;
+	for_each_possible_cpu(cpu)
+		if (per_cpu_ptr(node->group->nodes, cpu) == node)
+			break;
+	return cpu;
+}
+
+static_assert(PSI_CPU_FULL == 5 && PSI_NONIDLE == 7);	/* PSI_STATES of the trace events */
+
+/* A node that counts goes from some states to others, and with it those that follow. */
+static noinline void trace_states(const struct psi_node *node, u8 was, u8 is)
+{
+	unsigned long begun = is & ~was, ended = was & ~is;
+	int cpu, s;
+
+	/* One of a test has none. */
+	if (!node->group)
+		return;
+
+	cpu = cpu_of_node(node);
+	for (;; node = node->parent) {
+		for_each_set_bit(s, &ended, PSI_NR_STATES)
+			trace_psi_state_end(node->group->id, cpu, s);
+		for_each_set_bit(s, &begun, PSI_NR_STATES)
+			trace_psi_state_begin(node->group->id, cpu, s);
+		if (!psi_node_is_followed(node))
+			break;
+	}
 }

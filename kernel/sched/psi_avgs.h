@@ -100,6 +100,7 @@ struct psi_cpu_split {
  *            as psi_quota::limit; or NULL
  * @tg:       its task group, if it is its own @limit; read under a rq lock as well
  * @unsplit:  there was no memory for @quota, or that of a group above
+ * @id:       of the cgroup, as programs know it; 1 is the system
  * @rcu:      for the end
  * @debug_link: of all groups, with CONFIG_PSI_DEBUG; see psi_debug.c
  */

@@ -17,7 +17,9 @@
  *			that what each node should have counted, in which states it
  *			should be, and by the hierarchy of groups to which node it
  *			should belong. No state has lasted for longer than the time
- *			not idle, nor "full" than "some".
+ *			not idle, nor "full" than "some". From the scheduler's
+ *			fields of task groups follows which of those that wait are
+ *			held back by a quota (R-19).
  *
  * The first difference is reported, with the last changes of that CPU. After that
  * nothing is looked at any more: one mistake causes many.
@@ -65,7 +67,9 @@ struct change {
  * @nr_changes: how many there have been
  * @node:       whose times are added up, or NULL
  * @states:     in which states it is
+ * @quota:      which enum psi_quota_time last, without their clocks
  * @times:      those times, units
+ * @quota_times: the same
  */
 struct debug_cpu {
 	struct hlist_head	tasks;
@@ -76,7 +80,9 @@ struct debug_cpu {
 
 	const struct psi_node	*node;
 	u8			states;
+	u8			quota;
 	u32			times[PSI_NR_STATES];
+	u32			quota_times[PSI_NR_QUOTA_TIMES];
 };
 
 static DEFINE_PER_CPU(struct debug_cpu, debug_cpus) = {
@@ -195,13 +201,40 @@ void psi_debug_clock(struct rq *rq, u32 now)
 		fail(cpu_of(rq), "a write at %u after one at %u", now, d->last);
 
 	if (d->node) {
-		unsigned long states = d->states;
+		unsigned long states = d->states, quota = d->quota;
 		int s;
 
 		for_each_set_bit(s, &states, PSI_NR_STATES)
 			d->times[s] += now - d->last;
+		for_each_set_bit(s, &quota, PSI_NR_QUOTA_TIMES)
+			d->quota_times[s] += now - d->last;
 	}
 	d->last = now;
+}
+
+/* R-19 as it is written, for what the node holds. Return: mask of enum psi_quota_time. */
+static u8 quota_lasting(const struct psi_node *node)
+{
+	const struct psi_quota *q = node->quota;
+	unsigned int cause, lasting = 0;
+
+	if (!(node->flags & PSI_NODE_QUOTA))
+		return 0;
+
+	if (q->limit == q && q->throttled)
+		cause = PSI_OWN_SOME;
+	else if (q->limit && q->limit->held)
+		cause = PSI_ANCESTOR_SOME;
+	else if (q->nr_held == node->count[PSI_COUNT_WAITING])
+		cause = PSI_DESCENDANT_SOME;
+	else
+		return 0;
+
+	if (node->states & BIT(PSI_CPU_SOME))
+		lasting |= BIT(cause);
+	if (node->states & BIT(PSI_CPU_FULL))
+		lasting |= BIT(cause + 1);
+	return lasting;
 }
 
 /**
@@ -214,8 +247,10 @@ void psi_debug_written(struct rq *rq)
 {
 	struct debug_cpu *d = per_cpu_ptr(&debug_cpus, cpu_of(rq));
 
-	if (!has_failed() && d->node)
-		d->states = psi_node_states(d->node);
+	if (has_failed() || !d->node)
+		return;
+	d->states = psi_node_states(d->node);
+	d->quota = quota_lasting(d->node);
 }
 
 /* ------------------------------- Checks ------------------------------- */
@@ -240,6 +275,25 @@ static struct psi_group *next_on(struct psi_group *group)
 static struct psi_node *node_of(struct psi_group *group, int cpu)
 {
 	return group ? per_cpu_ptr(group->nodes, cpu) : NULL;
+}
+
+/* What the scheduler says of the group's task group, if that has to be known. */
+static bool is_throttled(const struct psi_group *group, int cpu)
+{
+#ifdef CONFIG_CFS_BANDWIDTH
+	return group->tg && group->tg->cfs_rq[cpu]->throttled;
+#else
+	return false;
+#endif
+}
+
+static bool is_held(const struct psi_group *group, int cpu)
+{
+#ifdef CONFIG_CFS_BANDWIDTH
+	return group->tg && group->tg->cfs_rq[cpu]->throttle_count;
+#else
+	return false;
+#endif
 }
 
 /* What the task should contribute, by the scheduler's own fields. */
@@ -282,7 +336,9 @@ static void check_queued_tasks(struct rq *rq)
 /* A task that is counted: is it in the right place, and what follows for the nodes? */
 static void add_task(struct rq *rq, struct task_struct *p)
 {
+	bool contended = p->psi.contrib & PSI_WAITING;
 	struct psi_group *group = p->psi.group;
+	struct psi_node *node;
 	int cpu = cpu_of(rq);
 
 	if (task_cpu(p) != cpu)
@@ -297,8 +353,36 @@ static void add_task(struct rq *rq, struct task_struct *p)
 		fail(cpu, "%s/%d is counted in another group", p->comm, p->pid);
 	if (p->psi.node)
 		add_contrib(p->psi.node, p->psi.contrib);
-	for (; group; group = next_on(group->parent))
-		node_of(group, cpu)->debug.below |= p->psi.contrib;
+	for (; group; group = next_on(group->parent)) {
+		node = node_of(group, cpu);
+		node->debug.below |= p->psi.contrib;
+		node->debug.contended |= contended;
+		contended &= !is_throttled(group, cpu);
+	}
+}
+
+/* A node that counts: what follows for the one above it? */
+static void add_node(struct psi_group *group, int cpu)
+{
+	struct psi_node *node = node_of(group, cpu), *above = node->acct_parent;
+
+	if (psi_node_follows(node) || !above)
+		return;
+	add_contrib(above, node->contrib);
+	if (above->quota && node->contrib & PSI_WAITING &&
+	    (is_throttled(group, cpu) || !node->debug.contended))
+		above->debug.held++;
+}
+
+/* Who knows of this group that it is throttled? */
+static void add_throttled(struct psi_group *group, int cpu)
+{
+	struct psi_node *node;
+
+	if (!is_throttled(group, cpu))
+		return;
+	for (node = node_of(group, cpu); node && node->quota; node = node->parent)
+		node->debug.throttled++;
 }
 
 static void check_counts(const struct psi_node *node, int cpu)
@@ -327,6 +411,64 @@ static void check_place(struct psi_group *group, const struct psi_node *node, in
 		fail(cpu, "level %d follows what is not below it", node->level);
 }
 
+/* A node for which there is a cpu.max somewhere. */
+static void check_quota(struct psi_group *group, const struct psi_node *node, int cpu)
+{
+	const struct psi_quota *q = node->quota, *limit = NULL;
+	bool held, needed, descendant;
+
+	if (group->limit)
+		limit = per_cpu_ptr(group->limit->quota, cpu);
+	if (q->limit != limit)
+		fail(cpu, "level %d has another one's limit", node->level);
+	if (q->throttled != is_throttled(group, cpu) || q->held != is_held(group, cpu))
+		fail(cpu, "level %d is throttled %d, held %d, should be %d, %d", node->level,
+		     q->throttled, q->held, is_throttled(group, cpu), is_held(group, cpu));
+	if (q->nr_throttled != node->debug.throttled)
+		fail(cpu, "level %d knows %u throttled, should %u", node->level,
+		     q->nr_throttled, node->debug.throttled);
+
+	held = group->limit == group ? q->held : !!group->limit;
+	needed = held || node->debug.throttled;
+	if (needed != !!(node->flags & PSI_NODE_QUOTA) || (needed && psi_node_follows(node)))
+		fail(cpu, "level %d has flags %x, held %d, throttled %u", node->level,
+		     node->flags, held, node->debug.throttled);
+	if (!needed)
+		return;
+
+	descendant = node->debug.below & PSI_WAITING && !node->debug.contended;
+	if (q->nr_held != node->debug.held ||
+	    descendant != !!(q->lasting & BIT(PSI_DESCENDANT_SOME)))
+		fail(cpu, "level %d has %u held of %u, lasting %02x, should %u, %d", node->level,
+		     q->nr_held, node->count[PSI_COUNT_WAITING], q->lasting,
+		     node->debug.held, descendant);
+}
+
+static void check_quotas(struct psi_group *group, const struct psi_node *node, int cpu)
+{
+	if (node->quota)
+		check_quota(group, node, cpu);
+	else if (node->flags & PSI_NODE_QUOTA || group->limit || node->debug.held)
+		fail(cpu, "level %d has no quota, %u held", node->level, node->debug.held);
+}
+
+/* Nor are those that are because of a quota, together. */
+static void check_quota_times(struct psi_node *node, int cpu, u32 now, const u32 growth[])
+{
+	u32 times[PSI_NR_QUOTA_TIMES], sum[2] = { };
+	int t;
+
+	psi_node_quota_times(node, now, times);
+	for (t = 0; t < PSI_NR_QUOTA_TIMES; t++) {
+		sum[t % 2] += times[t] - node->debug.quota_times[t];
+		node->debug.quota_times[t] = times[t];
+	}
+	if (node->debug.is_timed &&
+	    (sum[0] > growth[PSI_CPU_SOME] || sum[1] > growth[PSI_CPU_FULL]))
+		fail(cpu, "level %d: %u, %u units for quotas of %u, %u", node->level, sum[0],
+		     sum[1], growth[PSI_CPU_SOME], growth[PSI_CPU_FULL]);
+}
+
 /* No time is longer than that of which it is a part. */
 static void check_times(struct psi_node *node, int cpu, u32 now)
 {
@@ -353,6 +495,7 @@ static void check_times(struct psi_node *node, int cpu, u32 now)
 				fail(cpu, "level %d: %u units of state %d, %u of %d", node->level,
 				     growth[s], s, growth[part_of[s]], part_of[s]);
 	}
+	check_quota_times(node, cpu, now, growth);
 	node->debug.is_timed = true;
 	node->debug.at = now;
 }
@@ -361,7 +504,7 @@ static void check_times(struct psi_node *node, int cpu, u32 now)
 static void check_added(struct rq *rq, u32 now)
 {
 	struct debug_cpu *d = per_cpu_ptr(&debug_cpus, cpu_of(rq));
-	u32 times[PSI_NR_STATES];
+	u32 times[PSI_NR_STATES], quota_times[PSI_NR_QUOTA_TIMES];
 	int s;
 
 	if (!d->node)
@@ -371,6 +514,12 @@ static void check_added(struct rq *rq, u32 now)
 		if (s != PSI_IRQ_FULL && times[s] != d->times[s])
 			fail(cpu_of(rq), "level %d: state %d has lasted %u units, should %u",
 			     d->node->level, s, times[s], d->times[s]);
+
+	psi_node_quota_times(d->node, now, quota_times);
+	for (s = 0; s < PSI_NR_QUOTA_TIMES; s++)
+		if (quota_times[s] != d->quota_times[s])
+			fail(cpu_of(rq), "level %d: quota time %d is %u units, should be %u",
+			     d->node->level, s, quota_times[s], d->quota_times[s]);
 }
 
 static void begin_adding(struct rq *rq, const struct psi_node *node, u32 now)
@@ -379,6 +528,8 @@ static void begin_adding(struct rq *rq, const struct psi_node *node, u32 now)
 
 	d->node = node;
 	d->states = psi_node_times(node, now, d->times);
+	d->quota = quota_lasting(node);
+	psi_node_quota_times(node, now, d->quota_times);
 }
 
 static void check_cpu(struct rq *rq)
@@ -401,20 +552,23 @@ static void check_cpu(struct rq *rq)
 		memset(node->debug.count, 0, sizeof(node->debug.count));
 		node->debug.contrib = 0;
 		node->debug.below = 0;
+		node->debug.held = 0;
+		node->debug.throttled = 0;
+		node->debug.contended = false;
 		nr++;
 	}
 	hlist_for_each_entry(p, &d->tasks, psi.link)
 		add_task(rq, p);
 	list_for_each_entry(group, &all_groups, debug_link) {
-		node = node_of(group, cpu);
-		if (!psi_node_follows(node) && node->acct_parent)
-			add_contrib(node->acct_parent, node->contrib);
+		add_node(group, cpu);
+		add_throttled(group, cpu);
 	}
 	chosen = (unsigned int)atomic_read(&nr_checks) % nr;
 	list_for_each_entry(group, &all_groups, debug_link) {
 		node = node_of(group, cpu);
 		check_counts(node, cpu);
 		check_place(group, node, cpu);
+		check_quotas(group, node, cpu);
 		check_times(node, cpu, now);
 		if (!chosen--)
 			begin_adding(rq, node, now);

@@ -74,7 +74,8 @@
  * subtracted as they are, as all its nodes are in the same states.
  *
  * psi.c includes this file, because a change is so little work that calls would
- * be much of it.
+ * be much of it. Before that it defines psi_tracing and trace_states(), for whoever
+ * wants to see each change of a node that counts.
  *
  * Locking: the caller keeps all nodes of one CPU to itself while it calls a
  * function that changes one of them. psi_node_states() and psi_node_times() may
@@ -86,6 +87,7 @@
 #include <linux/cache.h>
 #include <linux/compiler.h>
 #include <linux/init.h>
+#include <linux/jump_label.h>
 #include <linux/limits.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -414,6 +416,8 @@ static __always_inline u32 node_update_states(struct psi_node *node, u32 now)
 		node->times[__ffs(left)] += now;
 
 	node->states = is;
+	if (static_branch_unlikely(&psi_tracing))
+		trace_states(node, was, is);
 	return begun & node->notify;
 }
 

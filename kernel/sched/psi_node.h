@@ -173,9 +173,10 @@ struct psi_quota {
  * @contrib:  what should be contributed to it
  * @below:    what all tasks of the group and below it contribute
  * @contended: does one of them wait that no cpu.max below the group holds back?
- * @is_timed: @times and @at are valid
+ * @is_timed: @times, @quota_times and @at are valid
  * @at:       when it was looked at last, units
  * @times:    its times at that moment, units
+ * @quota_times: the same
  *
  * Locking: the CPU's rq lock.
  */
@@ -189,6 +190,7 @@ struct psi_node_debug {
 	bool		is_timed;
 	u32		at;
 	u32		times[PSI_NR_STATES];
+	u32		quota_times[PSI_NR_QUOTA_TIMES];
 };
 
 /**

@@ -5,7 +5,7 @@
  * The heart is a comparison with a naive model. It keeps a set of tasks and
  * knows nothing of contributors, bits or trees of counts: after each event it
  * walks over all tasks, counts for each group who is in what state, applies
- * the rules of R-3 as they are written, and adds up the time in 64 bits.
+ * the rules of R-3 and R-19 as they are written, and adds up the time in 64 bits.
  * Histories are random, on random trees; the seed of a failing one is printed,
  * and the history itself after it has been cut down to what is needed to fail.
  */
@@ -97,6 +97,98 @@ static void rules(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, node.contrib, 0);
 }
 
+/* ------------------------ R-19, row by row ------------------------ */
+
+/*
+ * Group 0 is the system. All others have a task group, and a cpu.max, but for the last:
+ *
+ *	0 - a - b - c - d (no task group)
+ */
+enum { A = 1, B, C, D, NR_QUOTA_GROUPS };
+
+struct quota_case {
+	const char	*name;
+	u8		throttled;	/* mask of groups */
+	u8		waits;		/* mask of groups in which a task waits */
+	u8		runs;		/* the group whose task has the CPU, or 0 */
+	/* why a, b, c and d wait: [o]wn, [a]ncestor, [d]escendant, [c]ontention, or - */
+	const char	*some;
+	const char	*full;
+};
+
+static const struct quota_case quota_cases[] = {
+	{ "R-19 nobody is throttled: contention", 0, BIT(C), 0, "ccc-", "ccc-" },
+	{ "R-19 its own quota, and that of a descendant", BIT(C), BIT(C), 0, "ddo-", "ddo-" },
+	{ "R-19 an ancestor's quota", BIT(A), BIT(C), 0, "oaa-", "oaa-" },
+	{ "R-19 its own before an ancestor's", BIT(A) | BIT(C), BIT(C), 0, "oao-", "oao-" },
+	{ "R-19 without a task group: an ancestor's", BIT(C), BIT(D), 0, "ddoa", "ddoa" },
+	{ "R-19 without a task group, of one above", BIT(A), BIT(D), 0, "oaaa", "oaaa" },
+	{ "R-19 one waits that no quota holds back: contention", BIT(B), BIT(A) | BIT(B), 0,
+	  "co--", "co--" },
+	{ "R-19 one runs, others are throttled", BIT(C), BIT(C) | BIT(D), A, "ddoa", "-doa" },
+	{ "R-19 who waits with it is throttled as well", BIT(B), BIT(B) | BIT(C), 0,
+	  "doa-", "doa-" },
+	{ "R-19 throttled, and nobody waits", BIT(B), 0, A, "----", "----" },
+};
+
+static void quota_case_name(const struct quota_case *c, char *desc)
+{
+	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(quota_case, quota_cases, quota_case_name);
+
+/* For 1000 units, each of "oad" has to have all of the time that it stands for. */
+static void expect_cause(struct kunit *test, int g, char cause, const u32 times[], int full)
+{
+	static const char causes[] = "oad";
+	int i;
+
+	for (i = 0; causes[i]; i++)
+		KUNIT_EXPECT_EQ_MSG(test, times[2 * i + full], cause == causes[i] ? 1000 : 0,
+				    "group %d, %s, cause %c", g, full ? "full" : "some",
+				    causes[i]);
+}
+
+static void quota_rules(struct kunit *test)
+{
+	const struct quota_case *c = test->param_value;
+	u32 quota_times[PSI_NR_QUOTA_TIMES], times[PSI_NR_STATES];
+	static struct psi_node node[NR_QUOTA_GROUPS];
+	static struct psi_quota quota[NR_QUOTA_GROUPS];
+	int g;
+
+	memset(quota, 0, sizeof(quota));
+	for (g = 0; g < NR_QUOTA_GROUPS; g++) {
+		psi_node_init(&node[g], g ? &node[g - 1] : NULL);
+		node[g].quota = g ? &quota[g] : NULL;
+	}
+	for (g = A; g < NR_QUOTA_GROUPS; g++)
+		psi_node_set_limit(&node[g], &quota[g == D ? C : g], 100);
+	for (g = A; g < NR_QUOTA_GROUPS; g++) {
+		if (c->waits & BIT(g))
+			psi_node_change((struct psi_change) { &node[g], 0,
+					psi_task_contrib(RUN) }, 200);
+		if (c->runs == g)
+			psi_node_change((struct psi_change) { &node[g], 0,
+					psi_task_contrib(CPU) }, 200);
+	}
+	for (g = A; g <= C; g++)
+		psi_node_set_throttled(&node[g], c->throttled & BIT(g),
+				       c->throttled & (BIT(g + 1) - 1), 300);
+	for (g = C; g >= A; g--)
+		psi_node_set_throttled(&node[g], false, false, 1300);
+
+	for (g = A; g < NR_QUOTA_GROUPS; g++) {
+		psi_node_times(&node[g], 1400, times);
+		psi_node_quota_times(&node[g], 1400, quota_times);
+		expect_cause(test, g, c->some[g - A], quota_times, 0);
+		expect_cause(test, g, c->full[g - A], quota_times, 1);
+		KUNIT_EXPECT_EQ(test, times[PSI_CPU_SOME], c->some[g - A] == '-' ? 0 : 1200);
+		KUNIT_EXPECT_EQ(test, times[PSI_CPU_FULL], c->full[g - A] == '-' ? 0 : 1200);
+	}
+}
+
 /* ----------------------- Random histories ----------------------- */
 
 #define MAX_GROUPS	12
@@ -106,12 +198,12 @@ static void rules(struct kunit *test)
 
 enum event_kind {
 	WAKE, SWITCH, MEMSTALL, REGROUP, MIGRATE, IRQ, TURN, TRIGGER, IDLE, REPLACE,
-	NR_KINDS
+	THROTTLE, QUOTA, CONTROLLER, NR_KINDS
 };
 
 static const char * const kind_name[] = {
 	"wake", "switch", "memstall", "regroup", "migrate", "irq", "turn on or off",
-	"trigger", "idle", "replace"
+	"trigger", "idle", "replace", "throttle", "quota", "controller"
 };
 
 /*
@@ -127,6 +219,9 @@ struct event {
 	u32	gap_ns;		/* time before it */
 };
 
+/* Why a group waits; others than contention in the order of enum psi_quota_time. */
+enum sim_cause { OWN, ANCESTOR, DESCENDANT, CONTENTION };
+
 struct sim_task {
 	int	group;
 	bool	runnable, iowait, memstall;
@@ -140,11 +235,15 @@ struct sim {
 	int		parent[MAX_GROUPS];
 	bool		off[MAX_GROUPS];
 	u8		notify[MAX_GROUPS];	/* what should be notified of */
+	bool		has_tg[MAX_GROUPS];	/* a task group; so have all above, but the root */
+	bool		has_max[MAX_GROUPS];	/* a cpu.max, of the task group */
+	bool		throttled[MAX_GROUPS];	/* it is used up */
 	struct sim_task	task[MAX_TASKS];
 	int		curr;			/* a task, or -1 */
 	u64		now;			/* ns */
 
 	struct psi_node	node[MAX_GROUPS];
+	struct psi_quota quota[MAX_GROUPS];
 	unsigned int	following;		/* nodes that follow, after each event */
 	/* events of a kind, for a node that followed or was followed */
 	unsigned int	met[NR_KINDS];
@@ -152,6 +251,8 @@ struct sim {
 	/* the model */
 	u64		naive[MAX_GROUPS][PSI_NR_STATES];	/* units */
 	u8		naive_states[MAX_GROUPS];
+	u64		naive_quota[MAX_GROUPS][PSI_NR_QUOTA_TIMES];	/* units */
+	int		naive_cause[MAX_GROUPS];	/* enum sim_cause, as of the last update */
 	bool		naive_notify;		/* has something begun? */
 	bool		naive_irq;		/* is somebody to be notified of irq time? */
 	u64		naive_since;				/* units */
@@ -176,6 +277,11 @@ static void sim_init(struct sim *sim, u64 seed, u64 start)
 
 		sim->parent[i] = i ? low + prandom_u32_state(&rnd) % (i - low) : -1;
 		psi_node_init(&sim->node[i], i ? &sim->node[sim->parent[i]] : NULL);
+		if (i) {
+			sim->node[i].quota = &sim->quota[i];
+			sim->has_tg[i] = prandom_u32_state(&rnd) % 4 &&
+					 (!sim->parent[i] || sim->has_tg[sim->parent[i]]);
+		}
 		/* Some trees reach down to where levels are all the same. */
 		if (!i && prandom_u32_state(&rnd) % 4 == 0)
 			sim->node[i].level = U8_MAX - 3;
@@ -184,6 +290,62 @@ static void sim_init(struct sim *sim, u64 seed, u64 start)
 	for (i = 0; i < sim->nr_tasks; i++) {
 		sim->task[i].group = prandom_u32_state(&rnd) % sim->nr_groups;
 		sim->task[i].here = true;
+	}
+}
+
+static bool is_at_or_below(const struct sim *sim, int g, int above)
+{
+	while (g >= 0 && g != above)
+		g = sim->parent[g];
+	return g >= 0;
+}
+
+/* The model of R-19: does a quota that group g can see hold back this task of it? */
+static bool naive_held(const struct sim *sim, const struct sim_task *t, int g)
+{
+	int k;
+
+	for (k = 0; k < sim->nr_groups; k++) {
+		if (!sim->throttled[k] || !is_at_or_below(sim, t->group, k))
+			continue;
+		/* Of one below g that is switched off, g knows nothing. */
+		if (is_at_or_below(sim, g, k) || !sim->off[k])
+			return true;
+	}
+	return false;
+}
+
+static enum sim_cause naive_cause(const struct sim *sim, int g)
+{
+	int i, k;
+
+	for (i = 0; i < sim->nr_tasks; i++) {
+		const struct sim_task *t = &sim->task[i];
+
+		if (t->here && t->runnable && i != sim->curr &&
+		    is_at_or_below(sim, t->group, g) && !naive_held(sim, t, g))
+			return CONTENTION;
+	}
+	if (sim->throttled[g])
+		return OWN;
+	for (k = sim->parent[g]; k >= 0; k = sim->parent[k])
+		if (sim->throttled[k])
+			return ANCESTOR;
+	return DESCENDANT;
+}
+
+static void naive_add_quota(struct sim *sim, u64 units)
+{
+	int g, cause;
+
+	for (g = 1; g < sim->nr_groups; g++) {
+		cause = sim->naive_cause[g];
+		if (cause == CONTENTION)
+			continue;
+		if (sim->naive_states[g] & S(CPU_SOME))
+			sim->naive_quota[g][2 * cause] += units;
+		if (sim->naive_states[g] & S(CPU_FULL))
+			sim->naive_quota[g][2 * cause + 1] += units;
 	}
 }
 
@@ -200,6 +362,7 @@ static void naive_update(struct sim *sim)
 			if (sim->naive_states[g] & BIT(s))
 				sim->naive[g][s] += now - sim->naive_since;
 	}
+	naive_add_quota(sim, now - sim->naive_since);
 	sim->naive_since = now;
 	sim->naive_notify = false;
 
@@ -237,6 +400,7 @@ static void naive_update(struct sim *sim)
 		if (mask & ~sim->naive_states[g] & sim->notify[g])
 			sim->naive_notify = true;
 		sim->naive_states[g] = mask;
+		sim->naive_cause[g] = naive_cause(sim, g);
 	}
 }
 
@@ -317,6 +481,98 @@ static void sim_trigger(struct sim *sim, int g, enum psi_state state)
 	psi_node_set_notify(&sim->node[g], state, sim->notify[g] & BIT(state));
 }
 
+/* The group by whose task group this one is held back; 0 if there is no cpu.max above. */
+static int limit_of(const struct sim *sim, int g)
+{
+	int head, k;
+
+	for (head = g; head > 0 && !sim->has_tg[head]; head = sim->parent[head])
+		;
+	for (k = head; k > 0; k = sim->parent[k])
+		if (sim->has_max[k])
+			return head;
+	return 0;
+}
+
+/* What the scheduler tells of each task group: at @top and below, as it does. */
+static void sim_tell_throttled(struct sim *sim, int top, u32 now)
+{
+	bool held;
+	int g, k;
+
+	for (g = 1; g < sim->nr_groups; g++) {
+		if (!is_at_or_below(sim, g, top) || sim->quota[g].limit != &sim->quota[g])
+			continue;
+		for (held = false, k = g; k > 0; k = sim->parent[k])
+			held |= sim->throttled[k];
+		psi_node_set_throttled(&sim->node[g], sim->throttled[g], held, now);
+	}
+}
+
+/* Another cpu.max or task group, as psi_quota.c would do it. */
+static void sim_set_limits(struct sim *sim, u32 now)
+{
+	struct psi_quota *limit;
+	int g;
+
+	for (g = 1; g < sim->nr_groups; g++) {
+		limit = limit_of(sim, g) ? &sim->quota[limit_of(sim, g)] : NULL;
+		if (limit != &sim->quota[g])
+			psi_node_set_throttled(&sim->node[g], false, false, now);
+		psi_node_set_limit(&sim->node[g], limit, now);
+	}
+	sim_tell_throttled(sim, 0, now);
+}
+
+static void sim_throttle(struct sim *sim, int g, u32 now)
+{
+	if (!sim->has_max[g])
+		return;
+	sim->throttled[g] = !sim->throttled[g];
+	sim_tell_throttled(sim, g, now);
+}
+
+/* A cpu.max that goes does not hold anybody back any more. */
+static void sim_unthrottle(struct sim *sim, int g, u32 now)
+{
+	sim->has_max[g] = false;
+	if (sim->throttled[g]) {
+		sim->throttled[g] = false;
+		sim_tell_throttled(sim, g, now);
+	}
+}
+
+static void sim_quota(struct sim *sim, int g, u32 now)
+{
+	if (!sim->has_tg[g])
+		return;
+	if (sim->has_max[g])
+		sim_unthrottle(sim, g, now);
+	else
+		sim->has_max[g] = true;
+	sim_set_limits(sim, now);
+}
+
+/* The cpu controller is switched on for a group, or off for it and all below. */
+static void sim_controller(struct sim *sim, int g, u32 now)
+{
+	int k;
+
+	if (!g)
+		return;
+	if (!sim->has_tg[g]) {
+		sim->has_tg[g] = !sim->parent[g] || sim->has_tg[sim->parent[g]];
+	} else {
+		for (k = 1; k < sim->nr_groups; k++) {
+			if (!is_at_or_below(sim, k, g))
+				continue;
+			sim_unthrottle(sim, k, now);
+			sim->has_tg[k] = false;
+		}
+	}
+	sim_set_limits(sim, now);
+}
+
 /* Nothing happens in the group: it wants to be notified when something does. */
 static void sim_idle(struct sim *sim, int g)
 {
@@ -356,10 +612,15 @@ static int pick_empty(const struct sim *sim, unsigned int from)
 }
 
 /* Remove a group, and make another one in its place. */
-static void sim_replace(struct sim *sim, int g, int parent)
+static void sim_replace(struct sim *sim, int g, int parent, u32 now)
 {
 	sim->met[REPLACE] += psi_node_is_followed(&sim->node[g]);
+	sim_unthrottle(sim, g, now);
+	sim->has_tg[g] = false;
+	sim_set_limits(sim, now);
 	psi_node_forget(&sim->node[g]);
+	memset(&sim->quota[g], 0, sizeof(sim->quota[g]));
+	memset(sim->naive_quota[g], 0, sizeof(sim->naive_quota[g]));
 	memset(&sim->node[g], POISON_FREE, sizeof(sim->node[g]));
 
 	sim->parent[g] = parent;
@@ -369,6 +630,8 @@ static void sim_replace(struct sim *sim, int g, int parent)
 	memset(sim->naive[g], 0, sizeof(sim->naive[g]));
 	psi_node_init(&sim->node[g], node_of(sim, acct_group(sim, parent)));
 	sim->node[g].level = min(sim->node[parent].level + 1, U8_MAX);
+	sim->node[g].quota = &sim->quota[g];
+	sim_set_limits(sim, now);
 }
 
 /* What psi.c does when it is notified. */
@@ -476,10 +739,43 @@ static bool sim_event(struct sim *sim, const struct event *e)
 	case REPLACE:
 		i = pick_empty(sim, e->b);
 		if (i)
-			sim_replace(sim, i, e->a % i);
+			sim_replace(sim, i, e->a % i, now);
+		return false;
+	case THROTTLE:
+		sim_throttle(sim, pick_group(sim, e), now);
+		return false;
+	case QUOTA:
+		sim_quota(sim, pick_group(sim, e), now);
+		return false;
+	case CONTROLLER:
+		sim_controller(sim, pick_group(sim, e), now);
 		return false;
 	}
 	return psi_node_change(sim_change(sim, i), now);
+}
+
+/* Is quota in the game here, so that the node has to take the long way? */
+static bool naive_needs_quota(const struct sim *sim, int g)
+{
+	int k;
+
+	for (k = 1; k < sim->nr_groups; k++)
+		if (sim->throttled[k] && (is_at_or_below(sim, g, k) || is_at_or_below(sim, k, g)))
+			return true;
+	return limit_of(sim, g) && !sim->has_tg[g];
+}
+
+static bool quota_agrees(struct sim *sim, int g)
+{
+	u32 times[PSI_NR_QUOTA_TIMES];
+	int t;
+
+	psi_node_quota_times(&sim->node[g], psi_units(sim->now), times);
+	for (t = 0; t < PSI_NR_QUOTA_TIMES; t++)
+		if (times[t] != (u32)sim->naive_quota[g][t])
+			return false;
+	return sim->off[g] ||
+	       !!(sim->node[g].flags & PSI_NODE_QUOTA) == naive_needs_quota(sim, g);
 }
 
 /* Return: is every node what the model says, in states and in time? */
@@ -487,6 +783,10 @@ static bool sim_agrees(struct sim *sim)
 {
 	u32 times[PSI_NR_STATES];
 	int g, s;
+
+	for (g = 1; g < sim->nr_groups; g++)
+		if (!quota_agrees(sim, g))
+			return false;
 
 	for (g = 0; g < sim->nr_groups; g++) {
 		if (psi_node_states(&sim->node[g]) != sim->naive_states[g])
@@ -625,11 +925,11 @@ static void random_events(struct rnd_state *rnd, struct event *events, int nr)
 }
 
 static const struct start_case { const char *name; u64 start; } start_cases[] = {
-	{ "R-3 tree against model, clock near 0", 0 },
-	{ "R-3 tree against model, clock near 2^32 ns", BIT_ULL(32) - NSEC_PER_SEC / 2 },
-	{ "R-3 tree against model, clock near 2^32 units",
+	{ "R-3, R-19 tree against model, clock near 0", 0 },
+	{ "R-3, R-19 tree against model, clock near 2^32 ns", BIT_ULL(32) - NSEC_PER_SEC / 2 },
+	{ "R-3, R-19 tree against model, clock near 2^32 units",
 	  BIT_ULL(32 + PSI_UNIT_SHIFT) - NSEC_PER_SEC / 2 },
-	{ "R-3 tree against model, clock near 2^63 ns", BIT_ULL(63) - NSEC_PER_SEC / 2 },
+	{ "R-3, R-19 tree against model, clock near 2^63 ns", BIT_ULL(63) - NSEC_PER_SEC / 2 },
 };
 
 static void start_name(const struct start_case *c, char *desc)
@@ -1182,6 +1482,54 @@ static void growth_is_no_longer_than_what_it_is_part_of(struct kunit *test)
 	expect_growth(test, folded, now, 0, 0, 0, 4);
 }
 
+/* together, quotas are not more of a stall than there is; the rest stays. */
+static void quota_growth_is_no_longer_than_the_stall(struct kunit *test)
+{
+	u32 growth[PSI_NR_STATES] = { [PSI_CPU_SOME] = 10, [PSI_CPU_FULL] = 4 };
+	u32 folded[PSI_NR_QUOTA_TIMES] = { }, times[PSI_NR_QUOTA_TIMES];
+	const u32 now[PSI_NR_QUOTA_TIMES] = { 6, 4, 3, 1, 3, 0 };
+	const u32 first[PSI_NR_QUOTA_TIMES] = { 6, 4, 3, 0, 1, 0 };
+	const u32 rest[PSI_NR_QUOTA_TIMES] = { 0, 0, 0, 1, 2, 0 };
+
+	memcpy(times, now, sizeof(times));
+	psi_take_quota_growth(folded, times, growth);
+	KUNIT_EXPECT_MEMEQ(test, times, first, sizeof(times));
+	memcpy(times, now, sizeof(times));
+	psi_take_quota_growth(folded, times, growth);
+	KUNIT_EXPECT_MEMEQ(test, times, rest, sizeof(times));
+}
+
+/* a group with a cpu.max that is not used up follows, and is followed. */
+static void quotas_cost_nothing_unless_used_up(struct kunit *test)
+{
+	static struct psi_quota quota[DEEP];
+	struct forks *f = plant(test, true);
+	int i;
+
+	memset(quota, 0, sizeof(quota));
+	for (i = 0; i < DEEP; i++)
+		f->chain[0][i].quota = &quota[i];
+	for (i = 4; i < DEEP; i++)
+		psi_node_set_limit(&f->chain[0][i], &quota[i], f->now);
+	take_turns(f, ENOUGH);
+	KUNIT_EXPECT_EQ(test, count_following(f, 0), DEEP - 1);
+	for (i = 0; i < DEEP; i++)
+		KUNIT_EXPECT_FALSE(test, f->chain[0][i].flags & PSI_NODE_QUOTA);
+
+	/* Throttled in the middle: all of them count. */
+	for (i = 8; i < DEEP; i++)
+		psi_node_set_throttled(&f->chain[0][i], i == 8, true, f->now);
+	KUNIT_EXPECT_EQ(test, count_following(f, 0), 0);
+	take_turns(f, ENOUGH);
+	KUNIT_EXPECT_EQ(test, count_following(f, 0), 0);
+
+	for (i = 8; i < DEEP; i++)
+		psi_node_set_throttled(&f->chain[0][i], false, false, f->now);
+	take_turns(f, ENOUGH);
+	KUNIT_EXPECT_EQ(test, count_following(f, 0), DEEP - 1);
+	expect_time(test, f, &f->root, PSI_CPU_SOME, f->now / 2);
+}
+
 /* Further down than a node can tell its level. */
 static void very_deep_trees_count_right(struct kunit *test)
 {
@@ -1226,7 +1574,10 @@ static void changes_touch_one_cache_line(struct kunit *test)
 
 static struct kunit_case psi_node_cases[] = {
 	KUNIT_CASE_PARAM(rules, rule_gen_params),
+	KUNIT_CASE_PARAM(quota_rules, quota_case_gen_params),
 	KUNIT_CASE_PARAM(random_histories, start_gen_params),
+	KUNIT_CASE(quotas_cost_nothing_unless_used_up),
+	KUNIT_CASE(quota_growth_is_no_longer_than_the_stall),
 	KUNIT_CASE(units_have_no_bias),
 	KUNIT_CASE(adjoining_intervals_are_exact),
 	KUNIT_CASE(same_states_are_not_touched),

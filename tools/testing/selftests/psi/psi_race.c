@@ -33,7 +33,7 @@
 
 enum deed {
 	WRITES, OTHERS, FIRES, CLOSES, WAKEUPS, TOGGLES, READS, MAKES,
-	REMOVALS, MOVES, FORKS, HOTPLUGS, NR_DEEDS
+	REMOVALS, MOVES, FORKS, HOTPLUGS, QUOTAS, CONTROLLERS, NR_DEEDS
 };
 
 /* What may come of it, apart from success: the group or file is just gone. */
@@ -53,6 +53,8 @@ static const struct {
 	[MOVES]		= { "moves", { ENOENT, ENODEV, ESRCH } },
 	[FORKS]		= { "forks" },
 	[HOTPLUGS]	= { "CPUs off and on", { EBUSY } },
+	[QUOTAS]	= { "limits", { ENOENT, ENODEV } },
+	[CONTROLLERS]	= { "controllers on and off", { EBUSY, ENOENT, ENODEV } },
 };
 
 #define MAX_GROUPS	8
@@ -803,6 +805,96 @@ static enum psi_result hotplug_against_all(void)
 	return finish(0, 1u << HOTPLUGS | 1u << MOVES | 1u << TOGGLES);
 }
 
+/* ---- quotas against everything ---- */
+
+/* So little that it is used up most of the time. */
+static void limit(void *unused)
+{
+	static const char * const quotas[] = { "1000 5000", "2000 20000", "max", "1000 50000" };
+
+	for (;;) {
+		did(QUOTAS, set_cgroup(any_group(), "cpu.max",
+				       quotas[random_below(ARRAY_SIZE(quotas))]));
+		pause_us(random_below(4) ? 1000 : 50000);
+	}
+}
+
+/* Of those that have one below, and no task: see below. */
+static void switch_controllers(void *unused)
+{
+	for (;;) {
+		did(CONTROLLERS, set_cgroup(race->group[random_below(2)],
+					    "cgroup.subtree_control",
+					    random_below(2) ? "+cpu" : "-cpu"));
+		pause_us(20000);
+	}
+}
+
+static void read_causes(void *unused)
+{
+	char path[GROUP_PATH], text[512];
+	ssize_t ret;
+
+	for (;;) {
+		ret = read_text(group_file(path, any_group(), "cpu.pressure.causes"), text,
+				sizeof(text));
+		did(READS, ret < 0 ? ret : 0);
+		pause_us(500);
+	}
+}
+
+/* Below the first two, which have no tasks, so that the controller can be in them. */
+static void move_tasks_below(void *unused)
+{
+	for (;;) {
+		did(MOVES, move_to_group(race->group[2 + random_below(race->groups - 2)],
+					 any_task()));
+		pause_us(5000);
+	}
+}
+
+/* All levels have the controller and a limit, at times. */
+static void start_quotas(int tasks)
+{
+	prepare();
+	add_group(NULL, "a");
+	add_group(race->group[0], "b");
+	add_group(race->group[1], "c");
+	add_group(race->group[1], "d");
+	add_group(race->group[0], "e");
+	add_group(race->group[2], "f");
+	REQUIRE(!enable_controller(race->group[2], "+cpu"), "needs the cpu controller");
+	while (tasks--)
+		add_task(race->group[2 + tasks % 4], -1, tasks % 4 ? spin : nap, NULL);
+	start_load(-1, limit, NULL);
+	start_load(-1, switch_controllers, NULL);
+	start_load(-1, read_causes, NULL);
+	start_load(-1, move_tasks_below, NULL);
+	start_load(-1, toggle, NULL);
+}
+
+static enum psi_result quotas_against_everything(void)
+{
+	start_quotas(6);
+	start_load(-1, make_and_remove, NULL);
+	return finish(2 * RACE_MS, 1u << QUOTAS | 1u << CONTROLLERS | 1u << TOGGLES |
+		      1u << MOVES | 1u << READS | 1u << REMOVALS);
+}
+
+static enum psi_result hotplug_against_quotas(void)
+{
+	REQUIRE(!access("/sys/devices/system/cpu/cpu1/online", W_OK),
+		"needs CONFIG_HOTPLUG_CPU");
+	last_cpu = online_cpus() - 1;
+	undo_later(all_online_and_no_groups);
+	start_quotas(8);
+	start_load(-1, hotplug, NULL);
+	run(2 * RACE_MS);
+	all_online();
+	EXPECT(online_cpus() == last_cpu + 1, "a CPU is lost");
+	return finish(0, 1u << HOTPLUGS | 1u << QUOTAS | 1u << TOGGLES);
+}
+
 /* ---- the facts ---- */
 
 #define LIVE_TEST	"/sys/kernel/debug/kunit/psi_live/"
@@ -848,6 +940,8 @@ static const struct psi_case cases[] = {
 	{ "R-14 move against everything", move_against_everything },
 	{ "R-14 fork and exit in groups against toggle", fork_against_toggle },
 	{ "R-14 CPU hotplug against moves and toggles", hotplug_against_all, 2 },
+	{ "R-19 R-14 quotas against everything", quotas_against_everything },
+	{ "R-19 CPU hotplug against quotas", hotplug_against_quotas, 2 },
 	{ "R-14 what is counted is what is so, amid everything",
 	  facts_amid_everything },
 	{ "D-6 R-14 the first trigger of a group against off",

@@ -1,0 +1,707 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * cpu.pressure.causes: is what a group waits for other tasks, or a quota, and whose?
+ *
+ * What it says is compared with what was configured, and with the kernel's own
+ * statistics: throttled_usec of cpu.stat is for how long a group's own cpu.max was used
+ * up, that of cpu.stat.local for how long its tasks were held back by that or by a
+ * group above. There it is known only when it ends, so the two may differ by a period.
+ *
+ * Loads are on CPU 0. Who watches is on the last one, which is the same one if there is
+ * only one.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "psi_cgroup_util.h"
+
+#define NO_CPU_MAX	"needs the cpu controller, with CONFIG_CFS_BANDWIDTH"
+
+#define PERIOD_US	100000
+#define WATCH_MS	4000
+
+/*
+ * Percent. A task is throttled at the next tick, of 4 ms or less, and gets that much
+ * less in the next period; who watches needs the CPU now and then.
+ */
+#define TOLERANCE	6.0
+
+/* The same for what has two measures: a period of WATCH_MS at either end. */
+#define STAT_TOLERANCE	3.0
+
+enum cause { CONTENTION, OWN_QUOTA, ANCESTOR_QUOTA, DESCENDANT_QUOTA, NR_CAUSES };
+
+static const char * const cause_names[NR_CAUSES] = {
+	"contention", "own_quota", "ancestor_quota", "descendant_quota",
+};
+
+/* us */
+struct causes {
+	unsigned long long some[NR_CAUSES], full[NR_CAUSES];
+};
+
+/* ---- reading ---- */
+
+/* NULL if the text is as documented to the byte, else what is wrong. */
+static const char *parse_causes(const char *text, struct causes *c)
+{
+	char name[32], again[512];
+	int i, read, used = 0, length = 0;
+
+	for (i = 0; i < NR_CAUSES; i++) {
+		if (sscanf(text + used, "%31s some=%llu full=%llu%n", name, &c->some[i],
+			   &c->full[i], &read) != 3 || strcmp(name, cause_names[i]))
+			return cause_names[i];
+		used += read;
+		length += snprintf(again + length, sizeof(again) - length,
+				   "%s some=%llu full=%llu\n", name, c->some[i], c->full[i]);
+	}
+	return strcmp(text, again) ? "more than the four lines" : NULL;
+}
+
+static void read_causes(const char *group, struct causes *c)
+{
+	char path[GROUP_PATH], text[512];
+	const char *wrong;
+
+	EXPECT(read_text(group_file(path, group, "cpu.pressure.causes"), text,
+			 sizeof(text)) > 0, "cannot read %s", path);
+	wrong = parse_causes(text, c);
+	EXPECT(!wrong, "%s: wrong is %s:\n%s", path, wrong, text);
+}
+
+/* throttled_usec of one of the two files of statistics, us */
+static unsigned long long read_throttled(const char *group, const char *file)
+{
+	char path[GROUP_PATH], text[1024];
+	unsigned long long us;
+	const char *line;
+
+	EXPECT(read_text(group_file(path, group, file), text, sizeof(text)) > 0,
+	       "cannot read %s", path);
+	line = strstr(text, "throttled_usec ");
+	EXPECT(line && sscanf(line, "throttled_usec %llu", &us) == 1,
+	       "%s has no throttled_usec", path);
+	return us;
+}
+
+/* ---- groups ---- */
+
+/* The top group, in which groups have a cpu.max. */
+static const char *need_cpu_max(void)
+{
+	const char *group = make_group(NULL, "with_cpu");
+	char path[GROUP_PATH];
+
+	REQUIRE(!enable_controller(group, "+cpu") &&
+		!access(group_file(path, group, "cpu.max"), W_OK), NO_CPU_MAX);
+	return top_group();
+}
+
+/* In percent of one CPU; 0: none. */
+static void set_quota(const char *group, unsigned int percent)
+{
+	char path[GROUP_PATH];
+	int ret;
+
+	group_file(path, group, "cpu.max");
+	if (percent)
+		ret = write_text(path, "%u %u", percent * PERIOD_US / 100, PERIOD_US);
+	else
+		ret = write_text(path, "max");
+	EXPECT(!ret, "%s: %s", path, strerror(-ret));
+}
+
+/* The same for a group further down. */
+static const char *make_task_group(const char *parent, const char *name)
+{
+	const char *group = make_group(parent, name);
+
+	EXPECT(!enable_controller(group, "+cpu"), "no cpu controller in %s", group);
+	return group;
+}
+
+/* ---- what is shown, against what should be ---- */
+
+#define ANY	-1.0
+
+/* What a group should show, in percent; ANY is not looked at. */
+struct expected_causes {
+	const char *group;
+	double some[NR_CAUSES];
+	double full[NR_CAUSES];
+};
+
+struct watched {
+	struct causes causes;
+	unsigned long long own, held;	/* us, by the kernel's statistics */
+};
+
+static bool has_file(const char *group, const char *file)
+{
+	char path[GROUP_PATH];
+
+	return !access(group_file(path, group, file), R_OK);
+}
+
+static void look(const char *group, struct watched *w)
+{
+	memset(w, 0, sizeof(*w));
+	read_causes(group, &w->causes);
+	if (!has_file(group, "cpu.max"))
+		return;
+	w->own = read_throttled(group, "cpu.stat");
+	w->held = read_throttled(group, "cpu.stat.local");
+}
+
+static double percent(unsigned long long from, unsigned long long to, __u64 ns)
+{
+	return 100.0 * (to - from) * NSEC_PER_USEC / ns;
+}
+
+static bool is_good(double is, double should, double tolerance)
+{
+	return should == ANY || close_to(is, should, tolerance);
+}
+
+static bool line_is_good(const char *group, enum cause cause, double some, double full,
+			 const struct expected_causes *e)
+{
+	bool good = is_good(some, e->some[cause], TOLERANCE) &&
+		    is_good(full, e->full[cause], TOLERANCE);
+
+	if (some > 0 || !good)
+		psi_note("%s: %s %.2f %.2f %%%s", strrchr(group, '/') + 1,
+			 cause_names[cause], some, full, good ? "" : ", wrong");
+	return good;
+}
+
+/* Against the kernel's own statistics, if a task is always there that can be held back. */
+static bool stats_are_good(const struct watched *from, const struct watched *to, __u64 ns)
+{
+	double own = percent(from->causes.some[OWN_QUOTA], to->causes.some[OWN_QUOTA], ns);
+	double held = own + percent(from->causes.some[ANCESTOR_QUOTA],
+				    to->causes.some[ANCESTOR_QUOTA], ns);
+	double stat_own = percent(from->own, to->own, ns);
+	double stat_held = percent(from->held, to->held, ns);
+
+	if (close_to(own, stat_own, STAT_TOLERANCE) &&
+	    close_to(held, stat_held, STAT_TOLERANCE))
+		return true;
+	psi_note("the scheduler says: own %.2f, with ancestors %.2f %%, wrong", stat_own,
+		 stat_held);
+	return false;
+}
+
+#define MAX_EXPECTED	6
+
+/* Watches all of them at the same time. */
+static void expect_causes(const struct expected_causes *e, size_t count)
+{
+	struct watched from[MAX_EXPECTED], to[MAX_EXPECTED];
+	bool good = true;
+	__u64 begin, ns;
+	size_t i;
+	int c;
+
+	/* All have started, and been throttled. */
+	sleep_ms(500);
+	begin = now_ns();
+	for (i = 0; i < count; i++)
+		look(e[i].group, &from[i]);
+	sleep_until(begin + WATCH_MS * NSEC_PER_MSEC);
+	ns = now_ns() - begin;
+	for (i = 0; i < count; i++)
+		look(e[i].group, &to[i]);
+
+	for (i = 0; i < count; i++) {
+		for (c = 0; c < NR_CAUSES; c++)
+			good &= line_is_good(e[i].group, c,
+					     percent(from[i].causes.some[c],
+						     to[i].causes.some[c], ns),
+					     percent(from[i].causes.full[c],
+						     to[i].causes.full[c], ns), &e[i]);
+		if (has_file(e[i].group, "cpu.max"))
+			good &= stats_are_good(&from[i], &to[i], ns);
+	}
+	EXPECT(good, "not what was configured");
+}
+
+/* When nothing happens: the lines add up to what cpu.pressure says. */
+static void expect_sums(const char *group)
+{
+	unsigned long long some = 0, full = 0;
+	struct psi_sample sample;
+	struct causes causes;
+	int c;
+
+	EXPECT(!read_group(group, PSI_CPU, &sample), "no cpu.pressure in %s", group);
+	read_causes(group, &causes);
+	for (c = 0; c < NR_CAUSES; c++) {
+		some += causes.some[c];
+		full += causes.full[c];
+	}
+	/* Each line is cut to microseconds. */
+	EXPECT(some <= sample.some.total && some + NR_CAUSES >= sample.some.total &&
+	       full <= sample.full.total && full + NR_CAUSES >= sample.full.total,
+	       "%s: %llu and %llu us, should add up to %llu and %llu", group, some, full,
+	       (unsigned long long)sample.some.total, (unsigned long long)sample.full.total);
+}
+
+static void expect_all_sums(const struct expected_causes *e, size_t count)
+{
+	size_t i;
+
+	stop_all_loads();
+	for (i = 0; i < count; i++)
+		expect_sums(e[i].group);
+}
+
+#define EXPECT_CAUSES(e)					\
+	do {							\
+		expect_causes(e, ARRAY_SIZE(e));		\
+		expect_all_sums(e, ARRAY_SIZE(e));		\
+	} while (0)
+
+static void watch_from_afar(void)
+{
+	pin_to_cpu(online_cpus() - 1);
+}
+
+/* ---- the cases ---- */
+
+static enum psi_result the_file(void)
+{
+	const char *group = make_group(NULL, "g");
+	char path[GROUP_PATH];
+	struct causes c;
+	struct stat st;
+	int i;
+
+	read_causes(group, &c);
+	for (i = 0; i < NR_CAUSES; i++)
+		EXPECT(!c.some[i] && !c.full[i], "a new group has waited");
+	group_file(path, group, "cpu.pressure.causes");
+	EXPECT(!stat(path, &st) && st.st_mode == (S_IFREG | 0444), "mode %o", st.st_mode);
+	EXPECT(write_text(path, "some 1000 1000000"), "it can be written to");
+
+	EXPECT(access(CGROUP_ROOT "/cpu.pressure.causes", F_OK), "the root has one");
+	EXPECT(access("/proc/pressure/cpu.causes", F_OK), "the system has one");
+
+	EXPECT(!set_pressure(group, false), "cannot switch it off");
+	EXPECT(open_in_group(group, "cpu.pressure.causes", O_RDONLY) == -ENOENT,
+	       "it is there while the group is switched off");
+	EXPECT(!set_pressure(group, true), "cannot switch it on");
+	read_causes(group, &c);
+	return PSI_PASS;
+}
+
+/* A group with 20 % of a CPU, its parent and a child, which has a task group or not. */
+static enum psi_result one_limit(bool child_has_task_group)
+{
+	const char *top = need_cpu_max();
+	const char *parent = make_group(NULL, "parent");
+	const char *group, *child;
+
+	group = make_task_group(parent, "limited");
+	child = child_has_task_group ? make_task_group(group, "child") :
+				       make_group(group, "child");
+	set_quota(group, 20);
+	watch_from_afar();
+	start_in_group(child, 0, spin, NULL);
+
+	{
+		const struct expected_causes e[] = {
+			{ top, { 0, 0, 0, 80 }, { 0, 0, 0, 80 } },
+			{ parent, { 0, 0, 0, 80 }, { 0, 0, 0, 80 } },
+			{ group, { 0, 80, 0, 0 }, { 0, 80, 0, 0 } },
+			{ child, { 0, 0, 80, 0 }, { 0, 0, 80, 0 } },
+		};
+
+		EXPECT_CAUSES(e);
+	}
+	return PSI_PASS;
+}
+
+static enum psi_result limit_above_task_group(void)
+{
+	return one_limit(true);
+}
+
+static enum psi_result limit_above_no_task_group(void)
+{
+	return one_limit(false);
+}
+
+/* Two groups that share a CPU, and nobody has a cpu.max. */
+static enum psi_result contention(void)
+{
+	const char *parent, *a, *b;
+
+	need_cpu_max();
+	parent = make_group(NULL, "parent");
+	a = make_task_group(parent, "a");
+	b = make_task_group(parent, "b");
+	watch_from_afar();
+	start_in_group(a, 0, spin, NULL);
+	start_in_group(b, 0, spin, NULL);
+
+	{
+		const struct expected_causes e[] = {
+			{ parent, { 100, 0, 0, 0 }, { 0, 0, 0, 0 } },
+			{ a, { 50, 0, 0, 0 }, { 50, 0, 0, 0 } },
+			{ b, { 50, 0, 0, 0 }, { 50, 0, 0, 0 } },
+		};
+
+		EXPECT_CAUSES(e);
+	}
+	return PSI_PASS;
+}
+
+/*
+ * Both: one has 20 %, for which it needs 40 % of the time, as the other one gets as
+ * much. That one waits for 20 %, and has the CPU for the 60 % when it is throttled.
+ */
+static enum psi_result limit_and_contention(void)
+{
+	const char *parent, *limited, *other;
+
+	need_cpu_max();
+	parent = make_group(NULL, "parent");
+	limited = make_task_group(parent, "limited");
+	other = make_task_group(parent, "other");
+	set_quota(limited, 20);
+	watch_from_afar();
+	start_in_group(limited, 0, spin, NULL);
+	start_in_group(other, 0, spin, NULL);
+
+	{
+		const struct expected_causes e[] = {
+			{ parent, { 40, 0, 0, 60 }, { 0, 0, 0, 0 } },
+			{ limited, { ANY, 60, 0, 0 }, { ANY, 60, 0, 0 } },
+			{ other, { 20, 0, 0, 0 }, { 20, 0, 0, 0 } },
+		};
+
+		EXPECT_CAUSES(e);
+	}
+	return PSI_PASS;
+}
+
+/* Who waits behind somebody who is not held back does not make that a quota's. */
+static enum psi_result contention_beside_a_limit(void)
+{
+	const char *parent, *limited, *other;
+
+	need_cpu_max();
+	parent = make_group(NULL, "parent");
+	limited = make_task_group(parent, "limited");
+	other = make_task_group(parent, "other");
+	set_quota(limited, 10);
+	watch_from_afar();
+	start_in_group(limited, 0, spin, NULL);
+	start_in_group(other, 0, spin, NULL);
+	start_in_group(other, 0, spin, NULL);
+
+	{
+		const struct expected_causes e[] = {
+			{ parent, { 100, 0, 0, 0 }, { 0, 0, 0, 0 } },
+			{ limited, { ANY, 80, 0, 0 }, { ANY, 80, 0, 0 } },
+			{ other, { 100, 0, 0, 0 }, { 10, 0, 0, 0 } },
+		};
+
+		EXPECT_CAUSES(e);
+	}
+	return PSI_PASS;
+}
+
+/* The inner one is the smaller one, and it is the one that is used up. */
+static enum psi_result inner_limit(void)
+{
+	const char *outer, *inner;
+
+	need_cpu_max();
+	outer = make_group(NULL, "outer");
+	inner = make_task_group(outer, "inner");
+	set_quota(outer, 60);
+	set_quota(inner, 20);
+	watch_from_afar();
+	start_in_group(inner, 0, spin, NULL);
+
+	{
+		const struct expected_causes e[] = {
+			{ outer, { 0, 0, 0, 80 }, { 0, 0, 0, 80 } },
+			{ inner, { 0, 80, 0, 0 }, { 0, 80, 0, 0 } },
+		};
+
+		EXPECT_CAUSES(e);
+	}
+	return PSI_PASS;
+}
+
+static enum psi_result outer_limit(void)
+{
+	const char *outer, *inner;
+
+	need_cpu_max();
+	outer = make_group(NULL, "outer");
+	inner = make_task_group(outer, "inner");
+	set_quota(outer, 20);
+	set_quota(inner, 60);
+	watch_from_afar();
+	start_in_group(inner, 0, spin, NULL);
+
+	{
+		const struct expected_causes e[] = {
+			{ outer, { 0, 80, 0, 0 }, { 0, 80, 0, 0 } },
+			{ inner, { 0, ANY, ANY, 0 }, { 0, ANY, ANY, 0 } },
+		};
+
+		EXPECT_CAUSES(e);
+	}
+	return PSI_PASS;
+}
+
+/*
+ * Both are used up, one after the other: 30 % for two who take turns, of whom one has
+ * no more than 10 %. What is whose, the scheduler's statistics tell.
+ */
+static enum psi_result both_limits(void)
+{
+	const char *outer, *inner, *beside;
+
+	need_cpu_max();
+	outer = make_group(NULL, "outer");
+	inner = make_task_group(outer, "inner");
+	beside = make_task_group(outer, "beside");
+	set_quota(outer, 30);
+	set_quota(inner, 10);
+	watch_from_afar();
+	start_in_group(inner, 0, spin, NULL);
+	start_in_group(beside, 0, spin, NULL);
+
+	{
+		const struct expected_causes e[] = {
+			{ outer, { 20, 70, 0, 10 }, { 0, 70, 0, 0 } },
+			{ inner, { ANY, ANY, ANY, 0 }, { ANY, ANY, ANY, 0 } },
+			{ beside, { 10, 0, 70, 0 }, { 10, 0, 70, 0 } },
+		};
+
+		EXPECT_CAUSES(e);
+	}
+	return PSI_PASS;
+}
+
+/* Two CPUs, of which one has a group that is throttled: half of all. */
+static enum psi_result on_one_of_two_cpus(void)
+{
+	const char *parent, *limited, *other;
+
+	need_cpu_max();
+	parent = make_group(NULL, "parent");
+	limited = make_task_group(parent, "limited");
+	other = make_task_group(parent, "other");
+	set_quota(limited, 20);
+	watch_from_afar();
+	start_in_group(limited, 0, spin, NULL);
+	start_in_group(other, 1, spin, NULL);
+
+	{
+		const struct expected_causes e[] = {
+			{ parent, { 0, 0, 0, 40 }, { 0, 0, 0, 40 } },
+			{ limited, { 0, 80, 0, 0 }, { 0, 80, 0, 0 } },
+			{ other, { 0, 0, 0, 0 }, { 0, 0, 0, 0 } },
+		};
+
+		EXPECT_CAUSES(e);
+	}
+	return PSI_PASS;
+}
+
+/* ---- changes while it is throttled ---- */
+
+/* From now on, nothing is because of a quota. */
+static void expect_no_quotas(const char *group)
+{
+	struct causes from, to;
+	int c;
+
+	sleep_ms(2 * PERIOD_US / 1000);
+	read_causes(group, &from);
+	sleep_ms(1000);
+	read_causes(group, &to);
+	for (c = OWN_QUOTA; c < NR_CAUSES; c++)
+		EXPECT(from.some[c] == to.some[c] && from.full[c] == to.full[c],
+		       "%s: %s goes on", group, cause_names[c]);
+}
+
+static enum psi_result no_limit_any_more(void)
+{
+	const char *parent, *limited, *child;
+
+	need_cpu_max();
+	parent = make_group(NULL, "parent");
+	limited = make_task_group(parent, "limited");
+	child = make_group(limited, "child");
+	watch_from_afar();
+	start_in_group(child, 0, spin, NULL);
+	set_quota(limited, 5);
+	sleep_ms(550);
+	set_quota(limited, 0);
+	expect_no_quotas(parent);
+	expect_no_quotas(limited);
+	expect_no_quotas(child);
+
+	/* And once more. */
+	set_quota(limited, 20);
+	{
+		const struct expected_causes e[] = {
+			{ parent, { 0, 0, 0, 80 }, { 0, 0, 0, 80 } },
+			{ limited, { 0, 80, 0, 0 }, { 0, 80, 0, 0 } },
+			{ child, { 0, 0, 80, 0 }, { 0, 0, 80, 0 } },
+		};
+
+		EXPECT_CAUSES(e);
+	}
+	return PSI_PASS;
+}
+
+/* What is between the two is switched off, and on again, while they are throttled. */
+static enum psi_result switched(void)
+{
+	const char *parent, *limited, *between, *child;
+	int i;
+
+	need_cpu_max();
+	parent = make_group(NULL, "parent");
+	limited = make_task_group(parent, "limited");
+	between = make_group(limited, "between");
+	child = make_group(between, "child");
+	set_quota(limited, 20);
+	watch_from_afar();
+	start_in_group(child, 0, spin, NULL);
+	for (i = 0; i < 10; i++) {
+		EXPECT(!set_pressure(i % 2 ? between : limited, false), "cannot switch it off");
+		sleep_ms(27);
+		EXPECT(!set_pressure(i % 2 ? between : limited, true), "cannot switch it on");
+		sleep_ms(27);
+	}
+
+	{
+		const struct expected_causes e[] = {
+			{ parent, { 0, 0, 0, 80 }, { 0, 0, 0, 80 } },
+			{ limited, { 0, 80, 0, 0 }, { 0, 80, 0, 0 } },
+			{ between, { 0, 0, 80, 0 }, { 0, 0, 80, 0 } },
+			{ child, { 0, 0, 80, 0 }, { 0, 0, 80, 0 } },
+		};
+
+		EXPECT_CAUSES(e);
+	}
+	return PSI_PASS;
+}
+
+/* The group below gets a task group while it is throttled, and loses it. */
+static enum psi_result controller_comes_and_goes(void)
+{
+	const char *limited, *child;
+	int i;
+
+	need_cpu_max();
+	limited = make_group(NULL, "limited");
+	child = make_group(limited, "child");
+	set_quota(limited, 20);
+	watch_from_afar();
+	start_in_group(child, 0, spin, NULL);
+	for (i = 0; i < 10; i++) {
+		EXPECT(!set_cgroup(limited, "cgroup.subtree_control", i % 2 ? "-cpu" : "+cpu"),
+		       "cannot switch the controller");
+		sleep_ms(53);
+	}
+
+	{
+		const struct expected_causes e[] = {
+			{ limited, { 0, 80, 0, 0 }, { 0, 80, 0, 0 } },
+			{ child, { 0, 0, 80, 0 }, { 0, 0, 80, 0 } },
+		};
+
+		EXPECT_CAUSES(e);
+	}
+	return PSI_PASS;
+}
+
+/* A task comes into a group that is throttled, and from there. */
+static enum psi_result task_moves(void)
+{
+	const char *limited, *other;
+	pid_t pid;
+	int i;
+
+	need_cpu_max();
+	limited = make_group(NULL, "limited");
+	other = make_group(NULL, "other");
+	set_quota(limited, 20);
+	watch_from_afar();
+	start_in_group(limited, 0, spin, NULL);
+	pid = start_in_group(other, 0, spin, NULL);
+	for (i = 0; i < 20; i++) {
+		EXPECT(!move_to_group(i % 2 ? other : limited, pid), "cannot move a task");
+		sleep_ms(27);
+	}
+	EXPECT(!move_to_group(limited, pid), "cannot move a task");
+
+	/* They take turns for a fifth of the time. */
+	{
+		const struct expected_causes e[] = {
+			{ top_group(), { 20, 0, 0, 80 }, { 0, 0, 0, 80 } },
+			{ limited, { 20, 80, 0, 0 }, { 0, 80, 0, 0 } },
+			{ other, { 0, 0, 0, 0 }, { 0, 0, 0, 0 } },
+		};
+
+		EXPECT_CAUSES(e);
+	}
+	return PSI_PASS;
+}
+
+/* A service with next to nothing: its pressure is as before, and wakes who waits for it. */
+static enum psi_result pressure_is_as_before(void)
+{
+	const char *group;
+	int fd;
+
+	need_cpu_max();
+	group = make_group(NULL, "limited");
+	set_quota(group, 2);
+	watch_from_afar();
+	start_in_group(group, 0, spin, NULL);
+	sleep_ms(500);
+	fd = add_trigger(group, PSI_CPU, "full 200000 2000000");
+	EXPECT(fd >= 0, "no trigger");
+	EXPECT(wait_by_poll(fd, 4000) == POLLPRI, "no event");
+	expect_share(group, PSI_CPU, 98, 98, WATCH_MS, TOLERANCE);
+	return PSI_PASS;
+}
+
+static const struct psi_case cases[] = {
+	{ "R-19 cpu.pressure.causes is in each group but the root", the_file },
+	{ "R-19 a limit: own, descendant's, ancestor's", limit_above_task_group },
+	{ "R-19 the same without a task group below", limit_above_no_task_group },
+	{ "R-19 two who compete: contention", contention },
+	{ "R-19 one who competes and has a limit: both", limit_and_contention },
+	{ "R-19 contention of others beside a limit", contention_beside_a_limit },
+	{ "R-19 two limits, the inner one is used up", inner_limit },
+	{ "R-19 two limits, the outer one is used up", outer_limit },
+	{ "R-19 two limits, both are used up", both_limits },
+	{ "R-19 R-4 a limit on one of two CPUs", on_one_of_two_cpus, 2 },
+	{ "R-19 a limit that goes while it is used up", no_limit_any_more },
+	{ "R-19 R-14 switched off and on while throttled", switched },
+	{ "R-19 a task group that comes and goes while throttled", controller_comes_and_goes },
+	{ "R-19 R-14 tasks that move while throttled", task_moves },
+	{ "R-19 R-12 cpu.pressure counts quotas as ever", pressure_is_as_before },
+};
+
+int main(int argc, char **argv)
+{
+	return psi_main(argc, argv, cases, ARRAY_SIZE(cases));
+}
