@@ -67,7 +67,6 @@
 #include <linux/cleanup.h>
 #include <linux/export.h>
 #include <linux/init.h>
-#include <linux/jump_label.h>
 #include <linux/kstrtox.h>
 #include <linux/mmu_context.h>	/* for sched.h */
 #include <linux/percpu.h>
@@ -83,13 +82,6 @@
 #include "psi_debug.h"
 #include "psi_hooks.h"
 #include "psi_trigger.h"
-
-#define CREATE_TRACE_POINTS
-#include <trace/events/psi.h>
-
-/* Somebody looks at the states of groups. */
-static DEFINE_STATIC_KEY_FALSE(psi_tracing);
-static void trace_states(const struct psi_node *node, u8 was, u8 is);
 
 #include "psi_node.c"
 
@@ -932,7 +924,7 @@ void psi_cpu_watch(struct psi_node *node, int cpu, enum psi_state state)
 	nodes_write_end(cpu_rq(cpu));
 }
 
-/* ------------------------------- Quotas ------------------------------- */
+/* ------------------- What quotas and tracing need ------------------- */
 
 /**
  * psi_cpu_set_limit - a cpu.max holds a node back from now on, or not any more
@@ -975,52 +967,23 @@ void psi_cpu_set_throttled(struct rq *rq, struct psi_node *node, bool throttled,
 	nodes_write_end(rq);
 }
 
-/* ------------------------------- Tracing ------------------------------- */
-
-/* Called for each of the two trace events that somebody uses. */
-int psi_trace_states_begin(void)
+/**
+ * psi_cpu_set_traced - call psi_trace_states() for a node, or not any more
+ * @node:   the node
+ * @cpu:    the CPU it belongs to
+ * @traced: is that wanted?
+ *
+ * Takes the CPU's rq lock.
+ *
+ * Context: interrupts on.
+ */
+void psi_cpu_set_traced(struct psi_node *node, int cpu, bool traced)
 {
-	static_branch_inc(&psi_tracing);
-	return 0;
-}
+	struct rq *rq = cpu_rq(cpu);
 
-void psi_trace_states_end(void)
-{
-	static_branch_dec(&psi_tracing);
-}
+	guard(rq_lock_irq)(rq);
 
-/* Nearly always it is the one that tells. */
-static int cpu_of_node(const struct psi_node *node)
-{
-	int cpu = raw_smp_processor_id();
-
-	if (per_cpu_ptr(node->group->nodes, cpu) == node)
-		return cpu;
-	for_each_possible_cpu(cpu)
-		if (per_cpu_ptr(node->group->nodes, cpu) == node)
-			break;
-	return cpu;
-}
-
-static_assert(PSI_CPU_FULL == 5 && PSI_NONIDLE == 7);	/* PSI_STATES of the trace events */
-
-/* A node that counts goes from some states to others, and with it those that follow. */
-static noinline void trace_states(const struct psi_node *node, u8 was, u8 is)
-{
-	unsigned long begun = is & ~was, ended = was & ~is;
-	int cpu, s;
-
-	/* One of a test has none. */
-	if (!node->group)
-		return;
-
-	cpu = cpu_of_node(node);
-	for (;; node = node->parent) {
-		for_each_set_bit(s, &ended, PSI_NR_STATES)
-			trace_psi_state_end(node->group->id, cpu, s);
-		for_each_set_bit(s, &begun, PSI_NR_STATES)
-			trace_psi_state_begin(node->group->id, cpu, s);
-		if (!psi_node_is_followed(node))
-			break;
-	}
+	nodes_write_begin(rq, sched_now(rq));
+	psi_node_set_traced(node, traced);
+	nodes_write_end(rq);
 }

@@ -712,7 +712,7 @@ subsys_initcall(psi_fold_init);
  * psi_group_alloc - a group for a new cgroup
  * @parent: the group above, of which nobody turns the switch or sets a cpu.max meanwhile
  *
- * Context: may sleep.
+ * Context: cgroup_mutex held, may sleep.
  * Return: the group, switched on; NULL if there is no memory.
  */
 struct psi_group *psi_group_alloc(struct psi_group *parent)
@@ -757,6 +757,7 @@ struct psi_group *psi_group_alloc(struct psi_group *parent)
 			node->quota = per_cpu_ptr(quota, cpu);
 			psi_node_set_limit(node, per_cpu_ptr(group->limit->quota, cpu), 0);
 		}
+		psi_node_set_traced(node, psi_is_traced);
 	}
 	psi_debug_group_add(group);
 	return group;

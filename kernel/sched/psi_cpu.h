@@ -31,4 +31,10 @@ void psi_cpu_set_limit(struct psi_node *node, int cpu, struct psi_quota *quota,
 		       struct psi_quota *limit);
 void psi_cpu_set_throttled(struct rq *rq, struct psi_node *node, bool throttled, bool held);
 
+/* for tracing */
+void psi_cpu_set_traced(struct psi_node *node, int cpu, bool traced);
+
+/* psi_trace.c; cgroup_mutex */
+extern bool psi_is_traced;
+
 #endif /* _KERNEL_SCHED_PSI_CPU_H */

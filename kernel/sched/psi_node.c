@@ -74,8 +74,7 @@
  * subtracted as they are, as all its nodes are in the same states.
  *
  * psi.c includes this file, because a change is so little work that calls would
- * be much of it. Before that it defines psi_tracing and trace_states(), for whoever
- * wants to see each change of a node that counts.
+ * be much of it. What a node with PSI_NODE_TRACED does it tells psi_trace.c.
  *
  * Locking: the caller keeps all nodes of one CPU to itself while it calls a
  * function that changes one of them. psi_node_states() and psi_node_times() may
@@ -87,7 +86,6 @@
 #include <linux/cache.h>
 #include <linux/compiler.h>
 #include <linux/init.h>
-#include <linux/jump_label.h>
 #include <linux/limits.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
@@ -308,7 +306,7 @@ static noinline struct psi_node *try_follow(struct psi_node *node, struct psi_no
 {
 	node->streak = 0;
 
-	/* One with triggers has to see what happens, and one with PSI_NODE_QUOTA why. */
+	/* One with triggers has to see what happens, and so has one with PSI_NODE_SLOW. */
 	if (node->flags || node->notify & ~BIT(PSI_NONIDLE) || !is_only_source(node, from) ||
 	    chain_length(node, from) > PSI_CHAIN_MAX)
 		return node;
@@ -364,7 +362,7 @@ static __always_inline void count_bit(struct psi_node *node, int bit, u32 come, 
 		if (unlikely(!++node->count[bit])) {
 			/* More was taken away than there was. It mends here. */
 			node->count[bit] = 1;
-			WRITE_ONCE(node->flags, node->flags | PSI_NODE_MISCOUNTED);
+			WRITE_ONCE(node->flags, PSI_NODE_MISCOUNTED);
 		}
 	} else if (*gone & BIT(bit)) {
 		if (--node->count[bit]) {
@@ -375,7 +373,10 @@ static __always_inline void count_bit(struct psi_node *node, int bit, u32 come, 
 	}
 }
 
-/* Count one contributor; node->contrib is right afterwards. */
+/*
+ * Count one contributor; node->contrib is right afterwards. The node has no flags that
+ * may not get lost, so that nothing has to be read for them here.
+ */
 static __always_inline void node_count(struct psi_node *node, u32 old, u32 new)
 {
 	u32 diff = old ^ new, come, gone;
@@ -416,8 +417,6 @@ static __always_inline u32 node_update_states(struct psi_node *node, u32 now)
 		node->times[__ffs(left)] += now;
 
 	node->states = is;
-	if (static_branch_unlikely(&psi_tracing))
-		trace_states(node, was, is);
 	return begun & node->notify;
 }
 
@@ -544,27 +543,35 @@ static void climb_nr_throttled(struct psi_node *node, int more, u32 now)
 	}
 }
 
-static void node_count_held(struct psi_node *node, const struct psi_change *c)
+static void node_count_slowly(struct psi_node *node, const struct psi_change *c)
 {
-	node->quota->nr_held += !!(c->new & PSI_HELD) - !!(c->old & PSI_HELD);
+	u8 flags = node->flags;
+
+	if (flags & PSI_NODE_QUOTA)
+		node->quota->nr_held += !!(c->new & PSI_HELD) - !!(c->old & PSI_HELD);
 	node_count(node, c->old & ~PSI_HELD, c->new & ~PSI_HELD);
+	WRITE_ONCE(node->flags, node->flags | flags);
 }
 
 /*
- * Count one or two changes in a node with PSI_NODE_QUOTA. @c becomes what the node
- * itself has to contribute now.
+ * Count one or two changes in a node with PSI_NODE_SLOW. @c becomes what the node itself
+ * has to contribute now.
  */
-static noinline u32 node_pass_up_quota(struct psi_change *c, const struct psi_change *other,
-				       u32 now)
+static noinline u32 node_pass_up_slowly(struct psi_change *c, const struct psi_change *other,
+					u32 now)
 {
 	struct psi_node *node = c->node;
 	u32 notify, before = node_gives(node, node->parent);
+	u8 was = node->states;
 
-	node_count_held(node, c);
+	node_count_slowly(node, c);
 	if (other)
-		node_count_held(node, other);
+		node_count_slowly(node, other);
 	notify = node_update_states(node, now);
-	quota_set_lasting(node->quota, rule_of_quota(node), now);
+	if (node->flags & PSI_NODE_QUOTA)
+		quota_set_lasting(node->quota, rule_of_quota(node), now);
+	if (node->flags & PSI_NODE_TRACED)
+		psi_trace_states(node, was);
 
 	c->old = before;
 	c->new = node_gives(node, node->parent);
@@ -583,8 +590,8 @@ static __always_inline u32 node_pass_up(struct psi_change *c, u32 now)
 	if (unlikely(node->flags)) {
 		if (psi_node_follows(node))
 			unfollow(node);
-		if (node->flags & PSI_NODE_QUOTA)
-			return node_pass_up_quota(c, NULL, now);
+		if (node->flags & PSI_NODE_SLOW)
+			return node_pass_up_slowly(c, NULL, now);
 	}
 
 	before = node->contrib;
@@ -744,13 +751,13 @@ static __always_inline bool switch_siblings(struct psi_change prev, struct psi_c
 				 next_before, next.node->contrib, now, before, notify);
 }
 
-/* Two changes meet in a node with PSI_NODE_QUOTA. */
-static noinline u32 meet_in_quota(struct psi_change prev, struct psi_change next, u32 now)
+/* Two changes meet in a node with PSI_NODE_SLOW. */
+static noinline u32 meet_slowly(struct psi_change prev, struct psi_change next, u32 now)
 {
 	struct psi_node *node = prev.node;
 	u32 notify;
 
-	notify = node_pass_up_quota(&prev, &next, now);
+	notify = node_pass_up_slowly(&prev, &next, now);
 	return notify | climb_on(prev, node, now);
 }
 
@@ -771,8 +778,8 @@ static noinline u32 climb_and_meet(struct psi_change prev, struct psi_change nex
 
 	if (unlikely(psi_node_follows(prev.node)))
 		unfollow(prev.node);
-	if (unlikely(prev.node->flags & PSI_NODE_QUOTA))
-		return notify | meet_in_quota(prev, next, now);
+	if (unlikely(prev.node->flags & PSI_NODE_SLOW))
+		return notify | meet_slowly(prev, next, now);
 	if (node_account_both(prev.node, prev.old, prev.new, next.old, next.new, now,
 			      &before, &notify))
 		notify |= climb_from(prev.node, before, now);
@@ -920,6 +927,21 @@ void psi_node_set_throttled(struct psi_node *node, bool throttled, bool held, u3
 	climb_on(c, node, now);
 	if (more < 0)
 		climb_nr_throttled(node, more, now);
+}
+
+/**
+ * psi_node_set_traced - is psi_trace_states() to be called when states change?
+ * @node:   the node
+ * @traced: is it?
+ */
+void psi_node_set_traced(struct psi_node *node, bool traced)
+{
+	if (psi_node_follows(node))
+		unfollow(node);
+	if (traced)
+		node->flags |= PSI_NODE_TRACED;
+	else
+		node->flags &= ~PSI_NODE_TRACED;
 }
 
 /**

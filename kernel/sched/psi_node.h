@@ -163,7 +163,11 @@ struct psi_quota {
 /* psi_node::flags: the node is not one of those that are quickly done with */
 #define PSI_NODE_FOLLOWS	BIT(0)	/* see psi_node::followed */
 #define PSI_NODE_QUOTA		BIT(1)	/* here a cpu.max may be what is waited for */
-#define PSI_NODE_MISCOUNTED	BIT(2)	/* a count has been below zero, and was mended */
+#define PSI_NODE_TRACED		BIT(2)	/* somebody wants to see its states change */
+#define PSI_NODE_MISCOUNTED	BIT(3)	/* a count has been below zero, and was mended */
+
+/* These count, each change by itself. */
+#define PSI_NODE_SLOW		(PSI_NODE_QUOTA | PSI_NODE_TRACED)
 
 /**
  * struct psi_node_debug - what psi_debug.c finds out about a node
@@ -205,7 +209,8 @@ struct psi_node_debug {
  * @states:	mask of enum psi_state that follows from @contrib
  * @notify:	states of which the caller wants to know when they begin
  * @level:	distance from the root, 255 for all that are further away
- * @flags:	PSI_NODE_*; 0 of nearly all nodes
+ * @flags:	PSI_NODE_*; 0 of nearly all nodes. (Signed, or else the compiler keeps it in
+ *		a register, as the 0 for @streak, and a change has to save one more.)
  * @streak:	how many changes in a row came from @source
  * @source:	which node was the last to contribute a change, as source_id() says
  * @followed:	the child whose state this node has, or NULL. With PSI_NODE_FOLLOWS it
@@ -231,7 +236,7 @@ struct psi_node {
 	u8		states;
 	u8		notify;
 	u8		level;
-	u8		flags;
+	s8		flags;
 	u8		streak;
 	u16		source;
 
@@ -282,10 +287,13 @@ bool psi_node_is_followed(const struct psi_node *node);
 void psi_node_forget(struct psi_node *node);
 u8 psi_node_states(const struct psi_node *node);
 u8 psi_node_times(const struct psi_node *node, u32 now, u32 times[]);
-
+void psi_node_set_traced(struct psi_node *node, bool traced);
 void psi_node_set_limit(struct psi_node *node, struct psi_quota *limit, u32 now);
 void psi_node_set_throttled(struct psi_node *node, bool throttled, bool held, u32 now);
 void psi_node_quota_times(const struct psi_node *node, u32 now, u32 times[]);
 void psi_take_quota_growth(u32 folded[], u32 times[], const u32 growth[]);
+
+/* psi_trace.c */
+void psi_trace_states(const struct psi_node *node, u8 was);
 
 #endif /* _KERNEL_SCHED_PSI_NODE_H */

@@ -198,12 +198,12 @@ static void quota_rules(struct kunit *test)
 
 enum event_kind {
 	WAKE, SWITCH, MEMSTALL, REGROUP, MIGRATE, IRQ, TURN, TRIGGER, IDLE, REPLACE,
-	THROTTLE, QUOTA, CONTROLLER, NR_KINDS
+	THROTTLE, QUOTA, CONTROLLER, TRACE, NR_KINDS
 };
 
 static const char * const kind_name[] = {
 	"wake", "switch", "memstall", "regroup", "migrate", "irq", "turn on or off",
-	"trigger", "idle", "replace", "throttle", "quota", "controller"
+	"trigger", "idle", "replace", "throttle", "quota", "controller", "trace"
 };
 
 /*
@@ -746,6 +746,10 @@ static bool sim_event(struct sim *sim, const struct event *e)
 		return false;
 	case QUOTA:
 		sim_quota(sim, pick_group(sim, e), now);
+		return false;
+	case TRACE:
+		i = pick_group(sim, e);
+		psi_node_set_traced(&sim->node[i], !(sim->node[i].flags & PSI_NODE_TRACED));
 		return false;
 	case CONTROLLER:
 		sim_controller(sim, pick_group(sim, e), now);

@@ -251,20 +251,16 @@ static void expect_sums(const char *group)
 	       (unsigned long long)sample.some.total, (unsigned long long)sample.full.total);
 }
 
-static void expect_all_sums(const struct expected_causes *e, size_t count)
+/* Both. */
+static void expect_all(const struct expected_causes *e, size_t count)
 {
 	size_t i;
 
+	expect_causes(e, count);
 	stop_all_loads();
 	for (i = 0; i < count; i++)
 		expect_sums(e[i].group);
 }
-
-#define EXPECT_CAUSES(e)					\
-	do {							\
-		expect_causes(e, ARRAY_SIZE(e));		\
-		expect_all_sums(e, ARRAY_SIZE(e));		\
-	} while (0)
 
 static void watch_from_afar(void)
 {
@@ -321,7 +317,7 @@ static enum psi_result one_limit(bool child_has_task_group)
 			{ child, { 0, 0, 80, 0 }, { 0, 0, 80, 0 } },
 		};
 
-		EXPECT_CAUSES(e);
+		expect_all(e, ARRAY_SIZE(e));
 	}
 	return PSI_PASS;
 }
@@ -356,7 +352,7 @@ static enum psi_result contention(void)
 			{ b, { 50, 0, 0, 0 }, { 50, 0, 0, 0 } },
 		};
 
-		EXPECT_CAUSES(e);
+		expect_all(e, ARRAY_SIZE(e));
 	}
 	return PSI_PASS;
 }
@@ -385,7 +381,7 @@ static enum psi_result limit_and_contention(void)
 			{ other, { 20, 0, 0, 0 }, { 20, 0, 0, 0 } },
 		};
 
-		EXPECT_CAUSES(e);
+		expect_all(e, ARRAY_SIZE(e));
 	}
 	return PSI_PASS;
 }
@@ -412,7 +408,7 @@ static enum psi_result contention_beside_a_limit(void)
 			{ other, { 100, 0, 0, 0 }, { 10, 0, 0, 0 } },
 		};
 
-		EXPECT_CAUSES(e);
+		expect_all(e, ARRAY_SIZE(e));
 	}
 	return PSI_PASS;
 }
@@ -436,7 +432,7 @@ static enum psi_result inner_limit(void)
 			{ inner, { 0, 80, 0, 0 }, { 0, 80, 0, 0 } },
 		};
 
-		EXPECT_CAUSES(e);
+		expect_all(e, ARRAY_SIZE(e));
 	}
 	return PSI_PASS;
 }
@@ -459,7 +455,7 @@ static enum psi_result outer_limit(void)
 			{ inner, { 0, ANY, ANY, 0 }, { 0, ANY, ANY, 0 } },
 		};
 
-		EXPECT_CAUSES(e);
+		expect_all(e, ARRAY_SIZE(e));
 	}
 	return PSI_PASS;
 }
@@ -489,7 +485,7 @@ static enum psi_result both_limits(void)
 			{ beside, { 10, 0, 70, 0 }, { 10, 0, 70, 0 } },
 		};
 
-		EXPECT_CAUSES(e);
+		expect_all(e, ARRAY_SIZE(e));
 	}
 	return PSI_PASS;
 }
@@ -515,7 +511,7 @@ static enum psi_result on_one_of_two_cpus(void)
 			{ other, { 0, 0, 0, 0 }, { 0, 0, 0, 0 } },
 		};
 
-		EXPECT_CAUSES(e);
+		expect_all(e, ARRAY_SIZE(e));
 	}
 	return PSI_PASS;
 }
@@ -563,7 +559,7 @@ static enum psi_result no_limit_any_more(void)
 			{ child, { 0, 0, 80, 0 }, { 0, 0, 80, 0 } },
 		};
 
-		EXPECT_CAUSES(e);
+		expect_all(e, ARRAY_SIZE(e));
 	}
 	return PSI_PASS;
 }
@@ -597,7 +593,7 @@ static enum psi_result switched(void)
 			{ child, { 0, 0, 80, 0 }, { 0, 0, 80, 0 } },
 		};
 
-		EXPECT_CAUSES(e);
+		expect_all(e, ARRAY_SIZE(e));
 	}
 	return PSI_PASS;
 }
@@ -626,7 +622,7 @@ static enum psi_result controller_comes_and_goes(void)
 			{ child, { 0, 0, 80, 0 }, { 0, 0, 80, 0 } },
 		};
 
-		EXPECT_CAUSES(e);
+		expect_all(e, ARRAY_SIZE(e));
 	}
 	return PSI_PASS;
 }
@@ -659,7 +655,7 @@ static enum psi_result task_moves(void)
 			{ other, { 0, 0, 0, 0 }, { 0, 0, 0, 0 } },
 		};
 
-		EXPECT_CAUSES(e);
+		expect_all(e, ARRAY_SIZE(e));
 	}
 	return PSI_PASS;
 }

@@ -20,11 +20,16 @@
 
 static void stop_tracing(void)
 {
+	int fd;
+
 	write_text(EVENTS "psi_state_begin/enable", "0");
 	write_text(EVENTS "psi_state_end/enable", "0");
 	write_text(EVENTS "psi_state_begin/filter", "0");
 	write_text(EVENTS "psi_state_end/filter", "0");
-	write_text(TRACING "trace", "%s", "");
+	/* That empties it. */
+	fd = open(TRACING "trace", O_WRONLY | O_TRUNC);
+	if (fd >= 0)
+		close(fd);
 }
 
 static void stop_tracing_and_groups(void)
