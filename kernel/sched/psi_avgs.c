@@ -260,7 +260,7 @@ static void quota_sum_add(struct psi_sum *sum, const u32 quota_times[], u32 noni
 {
 	u32 times[PSI_NR_STATES] = { [PSI_NONIDLE] = nonidle };
 
-	BUILD_BUG_ON(PSI_NR_QUOTA_TIMES > PSI_NR_STALLS);
+	BUILD_BUG_ON((int)PSI_NR_QUOTA_TIMES > (int)PSI_NR_STALLS);
 	memcpy(times, quota_times, PSI_NR_QUOTA_TIMES * sizeof(times[0]));
 	psi_sum_add(sum, times);
 }

@@ -53,14 +53,14 @@ static unsigned long long group_id(const char *group)
 	return st.st_ino;
 }
 
-/* All events of one group. */
+/* All events of one group. What begins while we see it ends while we do. */
 static void start_tracing(const char *group)
 {
 	stop_tracing();
 	EXPECT(!write_text(EVENTS "psi_state_begin/filter", "group == %llu", group_id(group)) &&
 	       !write_text(EVENTS "psi_state_end/filter", "group == %llu", group_id(group)) &&
-	       !write_text(EVENTS "psi_state_begin/enable", "1") &&
-	       !write_text(EVENTS "psi_state_end/enable", "1"), "cannot trace");
+	       !write_text(EVENTS "psi_state_end/enable", "1") &&
+	       !write_text(EVENTS "psi_state_begin/enable", "1"), "cannot trace");
 }
 
 /* ---- what the events say ---- */
@@ -137,8 +137,8 @@ static void expect_traced(const char *group, const char *where)
 	EXPECT(!read_group(group, PSI_CPU, &from), "no cpu.pressure");
 	sleep_ms(WATCH_MS);
 	EXPECT(!read_group(group, PSI_CPU, &to), "no cpu.pressure");
-	stop_all_loads();
 	write_text(EVENTS "psi_state_begin/enable", "0");
+	stop_all_loads();
 	write_text(EVENTS "psi_state_end/enable", "0");
 
 	t = read_trace("cpu_some");
