@@ -16,7 +16,7 @@ part := scripts/test/part
 
 # What "make test" consists of. A part leaves its results in build/test/PART.tap
 # or build/test/PART/*.tap. The unit tests run in a guest of "selftest" as well.
-PARTS ?= check selftest pebs debug default-off apply
+PARTS ?= check tools selftest pebs debug default-off apply
 
 help: ## show these commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -38,11 +38,12 @@ test: ## all tests (PARTS="check apply" for some of them)
 	@scripts/tally $(PARTS:%=build/test/%) | tee build/test/summary
 
 check: ## checkpatch, sparse, W=1, kernel-doc, shellcheck on our files
+tools: ## psitop and psi-wait, on made-up pressure files
 kunit: ## unit tests alone, in a kernel that is a program (UML)
 selftest: ## tests in the guest
 prefixes: ## each patch of the series builds and boots: before it is sent
 mutations: ## does a kernel that checks itself notice what is broken on purpose?
-check kunit selftest prefixes mutations:
+check tools kunit selftest prefixes mutations:
 	@rm -rf build/test/$@ build/test/$@.tap
 	@$(MAKE) --no-print-directory test-$@ || true
 	@scripts/tally build/test/$@
@@ -114,6 +115,10 @@ setup:
 test-check: series
 	@$(part) check "checks of our files" scripts/check
 
+test-tools: tree
+	@scripts/setup bpftrace groff-base libjson-c-dev libncurses-dev man-db pkg-config tmux
+	@$(part) tools "psitop and psi-wait" scripts/test/tools
+
 test-kunit: tree
 	@$(part) kunit "unit tests" scripts/kunit
 
@@ -135,7 +140,7 @@ test-mutations: kernel
 test-prefixes: kernel
 	@$(part) prefixes "each patch builds and boots" scripts/test/prefixes
 
-.PHONY: help run pebs pebs-guest pebs-hour shell test check kunit selftest prefixes mutations test-base bench bench-pebs variants tree \
+.PHONY: help run pebs pebs-guest pebs-hour shell test check tools kunit selftest prefixes mutations test-base bench bench-pebs variants tree \
 	kernel debug-kernel \
 	series apply clean setup test-check test-kunit test-selftest test-debug test-default-off \
-	test-apply test-prefixes test-mutations test-pebs
+	test-apply test-prefixes test-mutations test-pebs test-tools

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What of the pressure of a group has which cause.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tree.h"
+#include "units.h"
+
+/* How often to try a file again that was not there. */
+#define RETRY_S		5
+
+static const struct {
+	const char	*of_system;	/* NULL: there is none */
+	const char	*of_cgroup;
+} files[NR_CAUSES_FILES] = {
+	[CPU_CAUSES]	= { NULL,		"cpu.pressure.causes" },
+	[MEMORY_CAUSES]	= { "memory.causes",	"memory.pressure.causes" },
+	[CPU_STAT]	= { NULL,		"cpu.stat" },
+	[MEMORY_EVENTS]	= { NULL,		"memory.events" },
+};
+
+static int parse(enum causes_file which, const char *text, struct cause *cause)
+{
+	switch (which) {
+	case CPU_CAUSES:
+		return causes_parse(text, CPU, cause);
+	case MEMORY_CAUSES:
+		return causes_parse(text, MEMORY, cause);
+	default:
+		return stats_parse(text, cause);
+	}
+}
+
+/* Let what was read the last time be what was before. */
+static void shift(struct causes *causes)
+{
+	struct cause *before = causes->before;
+
+	causes->before = causes->cause;
+	causes->nr_before = causes->nr;
+	causes->cause = before;
+	causes->nr = 0;
+}
+
+static bool store(struct causes *causes, const struct cause *cause, int nr)
+{
+	free(causes->cause);
+	causes->cause = calloc(nr, sizeof(*cause));
+	if (!causes->cause)
+		return false;
+	memcpy(causes->cause, cause, nr * sizeof(*cause));
+	causes->nr = nr;
+	return true;
+}
+
+/**
+ * group_causes - read a causes file of a group, at most once in a round
+ * @tree:  whose group it is
+ * @group: the group
+ * @which: the file
+ *
+ * What the values have grown by since the round before is known only if the file was read
+ * then as well.
+ *
+ * Return: what the file says; NULL if there is no such file, as on other kernels.
+ */
+const struct causes *group_causes(struct tree *tree, struct group *group, enum causes_file which)
+{
+	struct causes *causes = &group->causes[which];
+	struct cause cause[MAX_CAUSES];
+	char text[TEXT_SIZE];
+	const char *file;
+	bool fresh = causes->nr && causes->round == tree->round - 1;
+	double at_s = now_s();
+	int nr;
+
+	if (causes->nr && causes->round == tree->round)
+		return causes;
+
+	file = group->is_system ? files[which].of_system : files[which].of_cgroup;
+	if (!file || (causes->absent_s && at_s - causes->absent_s < RETRY_S))
+		return NULL;
+	if (!group_read(tree, group, file, &causes->fd, text)) {
+		causes->absent_s = at_s;
+		return NULL;
+	}
+	causes->absent_s = 0;
+	nr = parse(which, text, cause);
+	shift(causes);
+	if (!nr || !store(causes, cause, nr))
+		return NULL;
+	causes->span_s = fresh ? at_s - causes->at_s : 0;
+	causes->at_s = at_s;
+	causes->round = tree->round;
+	return causes;
+}
+
+/* The value that the cause had before; 0 if the cause is new. */
+static uint64_t value_before(const struct causes *causes, const char *name, int value)
+{
+	int i;
+
+	for (i = 0; i < causes->nr_before; i++) {
+		if (!strcmp(causes->before[i].name, name))
+			return causes->before[i].value[value];
+	}
+	return 0;
+}
+
+/**
+ * find_cause - find a cause by its name
+ * @causes: what group_causes() has returned
+ * @name:   which cause
+ *
+ * Return: its index; -1 if there is none.
+ */
+int find_cause(const struct causes *causes, const char *name)
+{
+	int i;
+
+	for (i = 0; i < causes->nr; i++) {
+		if (!strcmp(causes->cause[i].name, name))
+			return i;
+	}
+	return -1;
+}
+
+/**
+ * cause_rate - what a value of a cause grows by in a second
+ * @causes: what group_causes() has returned
+ * @i:      which cause
+ * @value:  which of its values, a memory_value or cpu_value, or 0
+ *
+ * Return: the growth since the round before in units of the value; negative if not known.
+ */
+double cause_rate(const struct causes *causes, int i, int value)
+{
+	const struct cause *cause = &causes->cause[i];
+	uint64_t before = value_before(causes, cause->name, value);
+
+	if (causes->span_s <= 0 || cause->value[value] < before)
+		return -1;
+	return (cause->value[value] - before) / causes->span_s;
+}
+
+static void read_all(struct tree *tree, struct group *group)
+{
+	int i;
+
+	for (i = 0; i < NR_CAUSES_FILES; i++)
+		group_causes(tree, group, i);
+	for (i = 0; i < group->nr_children; i++)
+		read_all(tree, group->child[i]);
+}
+
+/**
+ * tree_read_causes - read all there are, to know in the next round what grew
+ * @tree: after tree_sample()
+ */
+void tree_read_causes(struct tree *tree)
+{
+	read_all(tree, tree->root);
+}
+
+/**
+ * group_free_causes - free what group_causes() has remembered
+ * @group: of which group
+ */
+void group_free_causes(struct group *group)
+{
+	int i;
+
+	for (i = 0; i < NR_CAUSES_FILES; i++) {
+		free(group->causes[i].cause);
+		free(group->causes[i].before);
+	}
+}

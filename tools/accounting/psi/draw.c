@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Drawing of the screen: a line about what is shown, the table, what is behind the pressure
+ * of the chosen group, and a line about the keys.
+ */
+#include <langinfo.h>
+#include <ncurses.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <wchar.h>
+
+#include "compat.h"
+#include "screen.h"
+#include "units.h"
+
+#define HEAD_LINES	3
+#define MIN_ROWS	3
+#define HIGH_PCT	50
+#define MEDIUM_PCT	10
+
+static attr_t attr_high, attr_medium, attr_zero = A_DIM;
+static bool unicode;
+
+/**
+ * draw_init - find out what the terminal can show
+ * @options: what of it is wanted
+ */
+void draw_init(const struct options *options)
+{
+	unicode = !options->ascii && !strcmp(nl_langinfo(CODESET), "UTF-8");
+	attr_high = A_BOLD | A_UNDERLINE;
+	attr_medium = A_BOLD;
+	if (!options->colour || !has_colors())
+		return;
+	start_color();
+	use_default_colors();
+	init_pair(1, COLOR_RED, -1);
+	init_pair(2, COLOR_YELLOW, -1);
+	attr_high = A_BOLD | COLOR_PAIR(1);
+	attr_medium = COLOR_PAIR(2);
+}
+
+/* As much of a text as fits. A name may have any bytes, and a wide character two places. */
+static void put(int y, int x, int width, const char *text)
+{
+	mbstate_t state = { };
+	wchar_t wide;
+	size_t len;
+	int places;
+
+	if (y >= LINES || x + width > COLS)
+		width = COLS - x;
+	if (y >= LINES || move(y, x) == ERR)
+		return;
+	for (; *text && width > 0; text += len) {
+		len = mbrtowc(&wide, text, strlen(text), &state);
+		if ((ssize_t)len <= 0) {
+			len = 1;
+			wide = L'?';
+			memset(&state, 0, sizeof(state));
+		}
+		places = wcwidth(wide);
+		if (places < 0) {
+			wide = L'?';
+			places = 1;
+		}
+		if (places > width)
+			break;
+		addnwstr(&wide, 1);
+		width -= places;
+	}
+}
+
+static attr_t attr_of(double pct)
+{
+	return pct >= HIGH_PCT ? attr_high : pct >= MEDIUM_PCT ? attr_medium :
+	       pct >= 0.05 ? A_NORMAL : attr_zero;
+}
+
+static void draw_number(int y, const struct group *group, const struct column *column, attr_t attr)
+{
+	const struct reading *reading = &group->reading[column->resource];
+	attr_t own = attr_of(shown_pct(reading, column->line, column->now));
+	char cell[CELL_SIZE], text[CELL_SIZE + NUMBER_WIDTH];
+
+	number_text(group, column, cell);
+	snprintf(text, sizeof(text), "%*s", NUMBER_WIDTH, cell);
+	attrset(attr | own);
+	put(y, column->x, column->width, text);
+}
+
+static void draw_graph(int y, const struct screen *screen, const struct group *group,
+		       const struct column *column)
+{
+	static const char *const blocks[] = {
+		" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█",
+	};
+	static const char *const letters[] = {
+		" ", ".", ":", "-", "=", "+", "*", "%", "#",
+	};
+	const struct reading *reading = worst_reading(screen->view, group);
+	int i, pct;
+
+	for (i = 0; i < column->width; i++) {
+		pct = history_pct(screen->tree, reading, column->width - 1 - i);
+		put(y, column->x + i, 1, (unicode ? blocks : letters)[(pct * 8 + 99) / 100]);
+	}
+}
+
+static void draw_name(int y, const struct screen *screen, const struct row *row,
+		      const struct column *column)
+{
+	const struct group *group = row->group;
+	const char *name = screen->view->flat && *group->dir ? group->dir : group->name;
+	int indent = row->depth < 8 ? row->depth : 8;
+	bool folded = group->folded && !screen->view->flat && !screen->view->filter[0];
+	char mark[2] = { group->nr_children ? folded ? '+' : '-' : ' ' };
+
+	if (screen->view->flat)
+		mark[0] = ' ';
+	put(y, column->x + indent, 1, mark);
+	put(y, column->x + indent + 1, column->width - indent - 2, name);
+}
+
+static void draw_row(int y, const struct screen *screen, const struct row *row, bool chosen)
+{
+	attr_t attr = chosen ? A_REVERSE : A_NORMAL;
+	const struct column *column;
+	int i;
+
+	attrset(attr);
+	if (chosen)
+		mvhline(y, 0, ' ' | attr, COLS);
+	for (i = 0; i < screen->columns.nr; i++) {
+		column = &screen->columns.column[i];
+		attrset(attr);
+		if (column->kind == NUMBER)
+			draw_number(y, row->group, column, attr);
+		else if (column->kind == GRAPH)
+			draw_graph(y, screen, row->group, column);
+		else
+			draw_name(y, screen, row, column);
+	}
+}
+
+static void draw_status(const struct screen *screen)
+{
+	const struct view *view = screen->view;
+	char clock[16], delay[16], filter[FILTER_SIZE + 16] = "", text[256];
+	time_t now = time(NULL);
+
+	strftime(clock, sizeof(clock), "%T", localtime(&now));
+	time_text(screen->options->delay_s * US_PER_S + 0.5, delay, sizeof(delay));
+	if (view->filter[0] || screen->typing)
+		snprintf(filter, sizeof(filter), "  %d with /%s%s", view->nr_matches,
+			 view->filter, screen->typing ? "_" : "");
+	snprintf(text, sizeof(text), "psitop  %s  every %s%s  %d group%s%s  %s  by %s", clock,
+		 delay, screen->paused ? " (paused)" : "", screen->tree->nr_groups,
+		 screen->tree->nr_groups == 1 ? "" : "s", filter,
+		 screen->columns.both ? "% of the time" :
+		 screen->columns.now ? "% now" : "% avg10", sort_names[view->sort]);
+	attrset(A_BOLD);
+	put(0, 0, COLS, text);
+}
+
+static void draw_titles(const struct screen *screen)
+{
+	const struct columns *columns = &screen->columns;
+	char title[2][TITLE_SIZE];
+	int i, y;
+
+	for (i = 0; i < columns->nr; i++) {
+		column_titles(columns, i, title);
+		for (y = 0; y < 2; y++) {
+			attrset(y ? A_UNDERLINE : A_NORMAL);
+			if (title[y][0])
+				put(1 + y, columns->column[i].x, TITLE_SIZE, title[y]);
+		}
+	}
+}
+
+static void draw_why(const struct screen *screen, int y, int nr)
+{
+	const struct group *group = screen->view->row[screen->chosen_row].group;
+	char title[256];
+	int i;
+
+	attrset(A_NORMAL);
+	mvhline(y, 0, unicode ? 0 : '-', COLS);
+	snprintf(title, sizeof(title), " %s ",
+		 group->is_system || !*group->dir ? group->name : group->dir);
+	attrset(A_BOLD);
+	put(y, 2, COLS - 4, title);
+	attrset(A_NORMAL);
+	for (i = 0; i < nr && i < screen->why.nr; i++)
+		put(y + 1 + i, 0, COLS, screen->why.line[i]);
+	if (!screen->why.nr)
+		put(y + 1, 0, COLS, "no causes are known");
+}
+
+static void draw_foot(const struct screen *screen)
+{
+	static const char typing[] = "type a part of a path, Enter ends, Esc clears";
+	static const char keys[] =
+		"h help  / filter  s sort  0-4 resource  space fold  e explain  q quit";
+
+	if (LINES <= HEAD_LINES)
+		return;
+	attrset(A_DIM);
+	put(LINES - 1, 0, COLS, screen->typing ? typing : screen->note ?: keys);
+}
+
+static void draw_help(void)
+{
+	static const char *const lines[] = {
+		"up down pgup pgdn home end   choose a group (also j k g G)",
+		"space enter                  fold or unfold it",
+		"left right                   fold, or go to its parent; unfold",
+		"+ -                          unfold all, fold all",
+		"l                            list of all groups, or tree",
+		"0 1 2 3 4                    all, cpu, memory, io, irq",
+		"s                            sort by now, avg10, total, name",
+		"t                            now or avg10, if not both fit",
+		"/                            filter by a part of the path",
+		"< >                          faster, slower",
+		"p                            pause",
+		"e                            explain the chosen group, or not",
+		"h ?                          this help",
+		"q                            quit",
+		"",
+		"some: the share of time in which a task was held up. full: in which",
+		"tasks were held up and nobody worked. now: since the last round,",
+		"from the totals. avg10: the kernel's average over 10 s. ms/s: time",
+		"of tasks, summed up. The graph is of some (irq: full), newest right,",
+		"of the most pressed resource.",
+	};
+	int i;
+
+	attrset(A_BOLD);
+	put(0, 0, COLS, "psitop: keys (any key goes back)");
+	attrset(A_NORMAL);
+	for (i = 0; i < (int)ARRAY_SIZE(lines); i++)
+		put(2 + i, 0, COLS, lines[i]);
+}
+
+/* Let the chosen row be seen. */
+static void scroll_to(struct screen *screen)
+{
+	if (screen->first_row > screen->chosen_row)
+		screen->first_row = screen->chosen_row;
+	if (screen->first_row < screen->chosen_row - screen->page + 1)
+		screen->first_row = screen->chosen_row - screen->page + 1;
+	if (screen->first_row > screen->view->nr_rows - screen->page)
+		screen->first_row = screen->view->nr_rows - screen->page;
+	if (screen->first_row < 0)
+		screen->first_row = 0;
+}
+
+/* How many lines the explanation gets, with its title. */
+static int why_lines(const struct screen *screen, int room)
+{
+	int want = 1 + (screen->why.nr ?: 1), most = room / 2;
+
+	if (!screen->explained || !screen->view->nr_rows || room - 2 < MIN_ROWS)
+		return 0;
+	return want < most ? want : most;
+}
+
+static void draw_table(struct screen *screen)
+{
+	const struct view *view = screen->view;
+	int room = LINES - HEAD_LINES - 1, why = why_lines(screen, room), i;
+
+	screen->page = room - why > 1 ? room - why : 1;
+	scroll_to(screen);
+	for (i = screen->first_row; i < view->nr_rows && i - screen->first_row < screen->page; i++)
+		draw_row(HEAD_LINES + i - screen->first_row, screen, &view->row[i],
+			 i == screen->chosen_row);
+	if (!view->nr_rows)
+		put(HEAD_LINES, 0, COLS, "no group has that in its path");
+	if (why)
+		draw_why(screen, LINES - 1 - why, why - 1);
+}
+
+/**
+ * draw - draw the screen
+ * @screen: what is to be on it
+ */
+void draw(struct screen *screen)
+{
+	erase();
+	if (screen->help) {
+		draw_help();
+	} else {
+		columns_fit(&screen->columns, COLS, screen->view->resource, screen->now);
+		draw_status(screen);
+		draw_titles(screen);
+		draw_table(screen);
+		draw_foot(screen);
+	}
+	refresh();
+}

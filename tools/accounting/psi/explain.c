@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What is behind the pressure of a group, in lines of text: the causes that it has had, the
+ * one with most of it now first. Kernels without causes tell a little in other files.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "explain.h"
+#include "units.h"
+
+/* A cause by what it is put in order. */
+struct entry {
+	int		i;
+	double		rate;
+	uint64_t	total;
+};
+
+static char *new_line(struct explanation *why)
+{
+	return why->nr < MAX_LINES ? why->line[why->nr++] : NULL;
+}
+
+static int compare(const void *left, const void *right)
+{
+	const struct entry *a = left, *b = right;
+
+	if (a->rate != b->rate)
+		return a->rate > b->rate ? -1 : 1;
+	return a->total == b->total ? 0 : a->total > b->total ? -1 : 1;
+}
+
+/* Those that there were at all. */
+static int in_order(const struct causes *causes, int value, struct entry *entry)
+{
+	int nr = 0, i;
+
+	for (i = 0; i < causes->nr; i++) {
+		if (!causes->cause[i].value[value])
+			continue;
+		entry[nr].i = i;
+		entry[nr].rate = cause_rate(causes, i, value);
+		entry[nr++].total = causes->cause[i].value[value];
+	}
+	qsort(entry, nr, sizeof(*entry), compare);
+	return nr;
+}
+
+static void cpu_line(const struct causes *causes, const struct entry *entry, char *line)
+{
+	const struct cause *cause = &causes->cause[entry->i];
+	double full = cause_rate(causes, entry->i, FULL_US);
+	char some_text[32], full_text[32];
+
+	if (entry->rate >= 0) {
+		snprintf(line, LINE_SIZE, "cpu     %-22s some %5.1f %%   full %5.1f %%",
+			 cause->name, entry->rate / US_PER_S * 100, full / US_PER_S * 100);
+		return;
+	}
+	snprintf(line, LINE_SIZE, "cpu     %-22s some %s, full %s in all", cause->name,
+		 time_text(cause->value[SOME_US], some_text, sizeof(some_text)),
+		 time_text(cause->value[FULL_US], full_text, sizeof(full_text)));
+}
+
+static void memory_line(const struct causes *causes, const struct entry *entry, char *line)
+{
+	static const char *const notes[] = {
+		[TASKS]		= "",
+		[BACKGROUND]	= "  (ahead of need)",
+		[REQUESTED]	= "  (asked for)",
+	};
+	const struct cause *cause = &causes->cause[entry->i];
+	double count = cause_rate(causes, entry->i, COUNT);
+	const char *note = notes[cause_kind(cause)];
+	char total[32], max[32];
+
+	time_text(cause->value[MAX_US], max, sizeof(max));
+	if (entry->rate >= 0) {
+		snprintf(line, LINE_SIZE, "memory  %-22s %7.1f ms/s %8.1f/s  longest %s%s",
+			 cause->name, entry->rate / US_PER_MS, count, max, note);
+		return;
+	}
+	snprintf(line, LINE_SIZE, "memory  %-22s %s in all, %llu times, longest %s%s",
+		 cause->name, time_text(cause->value[TOTAL_US], total, sizeof(total)),
+		 (unsigned long long)cause->value[COUNT], max, note);
+}
+
+static void throttled_line(struct tree *tree, struct group *group, struct explanation *why)
+{
+	const struct causes *stat = group_causes(tree, group, CPU_STAT);
+	int i = stat ? find_cause(stat, "throttled_usec") : -1;
+	double rate;
+	char *line;
+
+	if (i < 0 || !stat->cause[i].value[0])
+		return;
+	rate = cause_rate(stat, i, 0);
+	line = new_line(why);
+	if (line && rate >= 0)
+		snprintf(line, LINE_SIZE, "cpu     %-22s %7.1f ms/s, summed over CPUs",
+			 "throttled (cpu.stat)", rate / US_PER_MS);
+	else if (line)
+		snprintf(line, LINE_SIZE, "cpu     %-22s %.1f s in all, summed over CPUs",
+			 "throttled (cpu.stat)", (double)stat->cause[i].value[0] / US_PER_S);
+}
+
+static void events_line(struct tree *tree, struct group *group, struct explanation *why)
+{
+	const struct causes *events = group_causes(tree, group, MEMORY_EVENTS);
+	int high = events ? find_cause(events, "high") : -1;
+	int max = events ? find_cause(events, "max") : -1;
+	char *line;
+
+	if (high < 0 || max < 0)
+		return;
+	if (!events->cause[high].value[0] && !events->cause[max].value[0])
+		return;
+	line = new_line(why);
+	if (line)
+		snprintf(line, LINE_SIZE, "memory  %-22s high %llu, max %llu times",
+			 "limits (memory.events)",
+			 (unsigned long long)events->cause[high].value[0],
+			 (unsigned long long)events->cause[max].value[0]);
+}
+
+static void lines(const struct causes *causes, int value, struct explanation *why,
+		  void (*write)(const struct causes *causes, const struct entry *entry,
+				char *line))
+{
+	struct entry entry[MAX_CAUSES];
+	int nr = in_order(causes, value, entry), i;
+	char *line;
+
+	for (i = 0; i < nr; i++) {
+		line = new_line(why);
+		if (line)
+			write(causes, &entry[i], line);
+	}
+}
+
+/**
+ * explain - say what is behind the pressure of a group
+ * @tree:  whose group it is
+ * @group: the group
+ * @why:   gets the lines; none if there is nothing to say
+ */
+void explain(struct tree *tree, struct group *group, struct explanation *why)
+{
+	const struct causes *causes;
+
+	why->nr = 0;
+	causes = group_causes(tree, group, CPU_CAUSES);
+	if (causes)
+		lines(causes, SOME_US, why, cpu_line);
+	else
+		throttled_line(tree, group, why);
+
+	causes = group_causes(tree, group, MEMORY_CAUSES);
+	if (causes)
+		lines(causes, TOTAL_US, why, memory_line);
+	else
+		events_line(tree, group, why);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What is behind the pressure of a group, in lines of text.
+ */
+#ifndef PSI_TOOLS_EXPLAIN_H
+#define PSI_TOOLS_EXPLAIN_H
+
+#include "tree.h"
+
+#define MAX_LINES	(2 * MAX_CAUSES)
+#define LINE_SIZE	128
+
+struct explanation {
+	int	nr;
+	char	line[MAX_LINES][LINE_SIZE];
+};
+
+void explain(struct tree *tree, struct group *group, struct explanation *why);
+
+#endif

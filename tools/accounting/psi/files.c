@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Files that are read again and again. They are kept open, as to open one costs more than
+ * to read it, unless there are more than a process may have.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "tree.h"
+
+/* What is left to others of what a process may have open. */
+#define SPARE		64
+#define MAX_OPEN	65536
+
+/**
+ * files_init - find out how many files may be kept open
+ * @tree: whose they will be
+ */
+void files_init(struct tree *tree)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max < MAX_OPEN ? limit.rlim_max : MAX_OPEN;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (!getrlimit(RLIMIT_NOFILE, &limit) && limit.rlim_cur > SPARE)
+		tree->max_open = limit.rlim_cur - SPARE;
+}
+
+/* The files of a cgroup are called differently: cpu and cpu.causes are cpu.pressure... */
+static int open_file(const struct tree *tree, const struct group *group, const char *file)
+{
+	if (group->is_system)
+		return open_below(tree->source->system_fd, "", file, O_RDONLY);
+	return open_below(tree->source->cgroup_fd, group->dir, file, O_RDONLY);
+}
+
+/**
+ * kept_close - close a file that group_read() may have kept open
+ * @tree:    whose it is
+ * @kept_fd: the file; -1 afterwards
+ */
+void kept_close(struct tree *tree, int *kept_fd)
+{
+	if (*kept_fd < 0)
+		return;
+	close(*kept_fd);
+	*kept_fd = -1;
+	tree->nr_open--;
+}
+
+/**
+ * group_read - read a file of a group
+ * @tree:    whose group it is
+ * @group:   the group
+ * @file:    the name of the file
+ * @kept_fd: the file if it is open, -1 if not; the same afterwards
+ * @text:    room for TEXT_SIZE
+ *
+ * Return: whether it could be read; errno is set if not, and the file is not open.
+ */
+bool group_read(struct tree *tree, struct group *group, const char *file, int *kept_fd,
+		char *text)
+{
+	int fd, error;
+
+	if (*kept_fd >= 0) {
+		if (read_whole(*kept_fd, text))
+			return true;
+		/* The group was switched off, and perhaps on again. */
+		kept_close(tree, kept_fd);
+	}
+
+	fd = open_file(tree, group, file);
+	if (fd < 0)
+		return false;
+	if (!read_whole(fd, text)) {
+		error = errno;
+		close(fd);
+		errno = error;
+		return false;
+	}
+	if (tree->nr_open < tree->max_open) {
+		*kept_fd = fd;
+		tree->nr_open++;
+	} else {
+		close(fd);
+	}
+	return true;
+}

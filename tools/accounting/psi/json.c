@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Rounds as JSON: an object a line, for each group. Documentation/accounting/psi-tools.rst
+ * describes it; a key is never given another meaning.
+ */
+#include <err.h>
+#include <json-c/json.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "output.h"
+#include "units.h"
+
+/* As many bytes as a character has here; 0 if it is none in UTF-8. */
+static int utf8_length(const unsigned char *text)
+{
+	int len = *text < 0x80 ? 1 : *text < 0xc2 ? 0 : *text < 0xe0 ? 2 : *text < 0xf0 ? 3 :
+		  *text < 0xf5 ? 4 : 0;
+	int i;
+
+	for (i = 1; i < len; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return 0;
+	}
+	return len;
+}
+
+/* A name may have any bytes, a string in JSON only characters. */
+static json_object *new_string(const char *text)
+{
+	static const char replacement[] = "\xef\xbf\xbd";
+	char valid[3 * PATH_MAX], *to = valid;
+	int len;
+
+	for (; *text && to - valid < (ssize_t)sizeof(valid) - 4; text += len ?: 1) {
+		len = utf8_length((const unsigned char *)text);
+		if (len)
+			to = mempcpy(to, text, len);
+		else
+			to = mempcpy(to, replacement, strlen(replacement));
+	}
+	*to = '\0';
+	return json_object_new_string(valid);
+}
+
+static void add_double(json_object *object, const char *key, double value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.2f", value);
+	json_object_object_add(object, key, json_object_new_double_s(value, text));
+}
+
+/* Growth in a second, null if it is not known. */
+static void add_rate(json_object *object, const char *key, double rate, double unit)
+{
+	if (rate < 0)
+		json_object_object_add(object, key, NULL);
+	else
+		add_double(object, key, rate / unit);
+}
+
+static void add_us(json_object *object, const char *key, uint64_t us)
+{
+	json_object_object_add(object, key, json_object_new_uint64(us));
+}
+
+static json_object *stall_object(const struct reading *reading, enum line line)
+{
+	static const char *const keys[NR_AVERAGES] = { "avg10_pct", "avg60_pct", "avg300_pct" };
+	const struct stall *stall = &reading->pressure.line[line];
+	json_object *object = json_object_new_object();
+	int i;
+
+	add_rate(object, "now_pct", reading->has_now ? reading->now_pct[line] : -1, 1);
+	for (i = 0; i < NR_AVERAGES; i++)
+		add_double(object, keys[i], stall->avg_pct[i]);
+	add_us(object, "total_us", stall->total_us);
+	return object;
+}
+
+static json_object *reading_object(const struct reading *reading)
+{
+	json_object *object = json_object_new_object();
+	int i;
+
+	for (i = 0; i < NR_LINES; i++) {
+		if (reading->pressure.line[i].present)
+			json_object_object_add(object, line_names[i], stall_object(reading, i));
+	}
+	return object;
+}
+
+static json_object *cpu_cause(const struct causes *causes, int i)
+{
+	json_object *object = json_object_new_object();
+
+	add_us(object, "some_us", causes->cause[i].value[SOME_US]);
+	add_us(object, "full_us", causes->cause[i].value[FULL_US]);
+	add_rate(object, "some_now_pct", cause_rate(causes, i, SOME_US), US_PER_S / 100.0);
+	add_rate(object, "full_now_pct", cause_rate(causes, i, FULL_US), US_PER_S / 100.0);
+	return object;
+}
+
+static json_object *memory_cause(const struct causes *causes, int i)
+{
+	static const char *const kinds[] = {
+		[TASKS]		= "tasks",
+		[BACKGROUND]	= "background",
+		[REQUESTED]	= "requested",
+	};
+	const struct cause *cause = &causes->cause[i];
+	json_object *object = json_object_new_object();
+
+	json_object_object_add(object, "kind", json_object_new_string(kinds[cause_kind(cause)]));
+	add_us(object, "count", cause->value[COUNT]);
+	add_us(object, "total_us", cause->value[TOTAL_US]);
+	add_us(object, "max_us", cause->value[MAX_US]);
+	add_rate(object, "now_per_s", cause_rate(causes, i, COUNT), 1);
+	add_rate(object, "now_ms_per_s", cause_rate(causes, i, TOTAL_US), US_PER_MS);
+	return object;
+}
+
+static void add_causes(json_object *object, const char *key, const struct causes *causes,
+		       json_object *(*one)(const struct causes *causes, int i))
+{
+	json_object *all;
+	int i;
+
+	if (!causes)
+		return;
+	all = json_object_new_object();
+	for (i = 0; i < causes->nr; i++)
+		json_object_object_add(all, causes->cause[i].name, one(causes, i));
+	json_object_object_add(object, key, all);
+}
+
+/* On kernels without cpu.pressure.causes. */
+static void add_throttled(json_object *object, struct tree *tree, struct group *group)
+{
+	const struct causes *stat = group_causes(tree, group, CPU_STAT);
+	int i = stat ? find_cause(stat, "throttled_usec") : -1;
+
+	if (i < 0)
+		return;
+	add_us(object, "throttled_us", stat->cause[i].value[0]);
+	add_rate(object, "throttled_now_ms_per_s", cause_rate(stat, i, 0), US_PER_MS);
+}
+
+static void add_all_causes(json_object *object, struct tree *tree, struct group *group)
+{
+	const struct causes *cpu = group_causes(tree, group, CPU_CAUSES);
+
+	if (cpu)
+		add_causes(object, "cpu_causes", cpu, cpu_cause);
+	else
+		add_throttled(object, tree, group);
+	add_causes(object, "memory_causes", group_causes(tree, group, MEMORY_CAUSES),
+		   memory_cause);
+}
+
+static json_object *group_object(struct tree *tree, struct group *group, bool causes,
+				 double time_s)
+{
+	const char *name = group->is_system ? group->name : *group->dir ? group->dir : "/";
+	json_object *object = json_object_new_object();
+	int i;
+
+	add_double(object, "time_s", time_s);
+	json_object_object_add(object, "group", new_string(name));
+	for (i = 0; i < NR_RESOURCES; i++) {
+		if (group->reading[i].state == GOOD)
+			json_object_object_add(object, resource_names[i],
+					       reading_object(&group->reading[i]));
+	}
+	if (causes)
+		add_all_causes(object, tree, group);
+	return object;
+}
+
+/**
+ * json_round - print an object for each group, the most pressed first
+ * @tree:    after tree_sample()
+ * @options: which groups, and whether their causes
+ */
+void json_round(struct tree *tree, struct options *options)
+{
+	struct view *view = &options->view;
+	struct timespec now;
+	json_object *object;
+	int i;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	view_build(view, tree);
+	for (i = 0; i < view->nr_rows && (!options->rows || i < (int)options->rows); i++) {
+		object = group_object(tree, view->row[i].group, options->causes,
+				      now.tv_sec + now.tv_nsec / 1e9);
+		puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
+						    JSON_C_TO_STRING_NOSLASHESCAPE));
+		json_object_put(object);
+	}
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What can be done with a round: lines of text, JSON, or a screen.
+ */
+#ifndef PSI_TOOLS_OUTPUT_H
+#define PSI_TOOLS_OUTPUT_H
+
+#include "view.h"
+
+struct options {
+	double		delay_s;	/* between rounds */
+	unsigned long	count;		/* rounds; 0: no end */
+	unsigned long	rows;		/* at most so many groups; 0: all */
+	bool		causes;
+	bool		colour;
+	bool		ascii;
+	struct view	view;
+};
+
+void text_round(struct tree *tree, struct options *options);
+void json_round(struct tree *tree, struct options *options);
+void screen(struct tree *tree, struct options *options, const char *note);
+
+#endif

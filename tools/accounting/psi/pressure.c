@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What pressure files say: their text as numbers.
+ *
+ * Fields are found by their names and not by their places. A line or a field that
+ * is not known here is passed over, so that a newer kernel does no harm.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pressure.h"
+
+const char *const resource_names[NR_RESOURCES] = { "cpu", "memory", "io", "irq" };
+const char *const line_names[NR_LINES] = { "some", "full" };
+
+static const char *next_line(const char *line)
+{
+	line = strchr(line, '\n');
+	return line ? line + 1 : NULL;
+}
+
+/* The value of "key=value" in this line; NULL if there is none. */
+static const char *field(const char *line, const char *key)
+{
+	const char *end = line + strcspn(line, "\n");
+	size_t len = strlen(key);
+
+	for (; line < end; line += strcspn(line, "\n ")) {
+		line += strspn(line, " ");
+		if (!strncmp(line, key, len) && line[len] == '=')
+			return line + len + 1;
+	}
+	return NULL;
+}
+
+static bool field_us(const char *line, const char *key, uint64_t *value)
+{
+	const char *text = field(line, key);
+	char *end;
+
+	if (!text)
+		return false;
+	*value = strtoull(text, &end, 10);
+	return end != text;
+}
+
+static bool stall_parse(const char *line, struct stall *stall)
+{
+	static const char *const keys[NR_AVERAGES] = { "avg10", "avg60", "avg300" };
+	const char *text;
+	int i;
+
+	for (i = 0; i < NR_AVERAGES; i++) {
+		text = field(line, keys[i]);
+		if (!text)
+			return false;
+		stall->avg_pct[i] = strtod(text, NULL);
+	}
+	stall->present = field_us(line, "total", &stall->total_us);
+	return stall->present;
+}
+
+/**
+ * pressure_parse - read the text of a pressure file
+ * @text:     all of it, with a NUL at the end
+ * @pressure: where to; lines that the text does not have are not present
+ *
+ * Return: whether there was a line at all.
+ */
+bool pressure_parse(const char *text, struct pressure *pressure)
+{
+	bool any = false;
+	int i;
+
+	memset(pressure, 0, sizeof(*pressure));
+	for (; text; text = next_line(text)) {
+		for (i = 0; i < NR_LINES; i++) {
+			if (!strncmp(text, line_names[i], 4) && text[4] == ' ')
+				any |= stall_parse(text, &pressure->line[i]);
+		}
+	}
+	return any;
+}
+
+static bool cause_parse(const char *line, enum resource resource, struct cause *cause)
+{
+	static const char *const keys[][NR_CAUSE_VALUES] = {
+		[CPU]		= { "some", "full", NULL },
+		[MEMORY]	= { "count", "total", "max" },
+	};
+	size_t len = strcspn(line, "\n ");
+	bool any = false;
+	int i;
+
+	if (!len || len >= sizeof(cause->name))
+		return false;
+	memset(cause, 0, sizeof(*cause));
+	memcpy(cause->name, line, len);
+	for (i = 0; i < NR_CAUSE_VALUES && keys[resource][i]; i++)
+		any |= field_us(line, keys[resource][i], &cause->value[i]);
+	return any;
+}
+
+/**
+ * causes_parse - read the text of a causes file
+ * @text:     all of it, with a NUL at the end
+ * @resource: CPU or MEMORY
+ * @causes:   room for MAX_CAUSES
+ *
+ * Return: how many there are.
+ */
+int causes_parse(const char *text, enum resource resource, struct cause *causes)
+{
+	int nr = 0;
+
+	for (; text && nr < MAX_CAUSES; text = next_line(text)) {
+		if (cause_parse(text, resource, &causes[nr]))
+			nr++;
+	}
+	return nr;
+}
+
+/**
+ * stats_parse - read the text of a file with a line "KEY NUMBER" for each, like cpu.stat
+ * @text:   all of it, with a NUL at the end
+ * @causes: room for MAX_CAUSES; the number is their first value
+ *
+ * Return: how many there are.
+ */
+int stats_parse(const char *text, struct cause *causes)
+{
+	unsigned long long value;
+	int nr = 0;
+
+	for (; text && nr < MAX_CAUSES; text = next_line(text)) {
+		memset(&causes[nr], 0, sizeof(*causes));
+		if (sscanf(text, "%31s %llu", causes[nr].name, &value) == 2)
+			causes[nr++].value[0] = value;
+	}
+	return nr;
+}
+
+/**
+ * cause_kind - who spends the time that a cause counts
+ * @cause: any of those of memory
+ *
+ * Return: what its name begins with, which also holds for causes that are new.
+ */
+enum cause_kind cause_kind(const struct cause *cause)
+{
+	if (!strncmp(cause->name, "background_", strlen("background_")))
+		return BACKGROUND;
+	if (!strncmp(cause->name, "requested_", strlen("requested_")))
+		return REQUESTED;
+	return TASKS;
+}

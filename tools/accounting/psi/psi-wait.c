@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * psi-wait - wait until tasks are held up for more than one wants
+ *
+ * The kernel watches: it is given a trigger, and nothing runs here while there is no event,
+ * but for one reading in each window, so that it can be said what was measured.
+ */
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "pressure.h"
+#include "source.h"
+#include "units.h"
+
+/* Like those of timeout(1), as far as that has them. */
+enum {
+	EXIT_GONE	= 120,
+	EXIT_PERMISSION	= 121,
+	EXIT_NOT_HERE	= 122,
+	EXIT_TIMEOUT	= 124,
+	EXIT_USAGE	= 125,
+	EXIT_CANNOT_RUN	= 126,
+	EXIT_NO_COMMAND	= 127,
+};
+
+static const char usage[] =
+"usage: psi-wait [option]... RESOURCE some|full THRESHOLD WINDOW [-- COMMAND...]\n"
+"\n"
+"Wait until tasks are held up for more than THRESHOLD within WINDOW for want of\n"
+"RESOURCE: cpu, memory, io or irq. Then print what was measured, and run COMMAND.\n"
+"Times have a unit: 150ms 1s. THRESHOLD may be percent of the window: 15%.\n"
+"\n"
+"  -g, --cgroup PATH      of this group instead of the system\n"
+"  -t, --timeout TIME     give up then\n"
+"  -r, --repeat           do not exit after the first time\n"
+"  -q, --quiet            print nothing\n"
+"      --pressure-dir DIR instead of /proc/pressure\n"
+"      --cgroup-dir DIR   instead of where cgroup2 is mounted\n"
+"  -h, --help\n"
+"\n"
+"Without CAP_SYS_RESOURCE, windows are 2s, 4s, 6s, 8s or 10s.\n"
+"\n"
+"Exit status: 0 if it happened, or that of COMMAND; 120 the group is gone;\n"
+"121 no permission; 122 not measured here; 124 it did not happen in time;\n"
+"125 wrong usage or another error; 126, 127 COMMAND cannot be run, is not there.\n"
+"\n"
+"  psi-wait memory some 150ms 1s && echo short of memory\n"
+"  psi-wait --repeat -g /build cpu full 50% 2s -- logger builds have to wait\n";
+
+enum {
+	PRESSURE_DIR = 256,
+	CGROUP_DIR,
+};
+
+static const struct option long_options[] = {
+	{ "cgroup",		required_argument,	NULL, 'g' },
+	{ "timeout",		required_argument,	NULL, 't' },
+	{ "repeat",		no_argument,		NULL, 'r' },
+	{ "quiet",		no_argument,		NULL, 'q' },
+	{ "pressure-dir",	required_argument,	NULL, PRESSURE_DIR },
+	{ "cgroup-dir",		required_argument,	NULL, CGROUP_DIR },
+	{ "help",		no_argument,		NULL, 'h' },
+	{ }
+};
+
+/* What is waited for, and what then. */
+struct wish {
+	enum resource	resource;
+	enum line	line;
+	uint64_t	threshold_us;
+	uint64_t	window_us;
+	const char	*cgroup;
+	const char	*pressure_dir;
+	const char	*cgroup_dir;
+	double		timeout_s;	/* INFINITY: none */
+	bool		repeat;
+	bool		quiet;
+	char		**command;	/* NULL: none */
+};
+
+/* The total at a moment. */
+struct sample {
+	double		at_s;
+	struct stall	stall;
+};
+
+static unsigned int choice(const char *what, const char *word, const char *const *words,
+			   unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		if (!strcmp(word, words[i]))
+			return i;
+	}
+	errx(EXIT_USAGE, "there is no %s %s: see psi-wait --help", what, word);
+}
+
+static uint64_t time_of(const char *what, const char *text)
+{
+	uint64_t us;
+
+	if (!time_parse(text, &us))
+		errx(EXIT_USAGE, "%s %s: a time with its unit is needed, as in 150ms or 2s",
+		     what, text);
+	return us;
+}
+
+static void set_option(struct wish *wish, int option)
+{
+	switch (option) {
+	case 'g':
+		wish->cgroup = optarg;
+		break;
+	case 't':
+		wish->timeout_s = (double)time_of("--timeout", optarg) / US_PER_S;
+		break;
+	case 'r':
+		wish->repeat = true;
+		break;
+	case 'q':
+		wish->quiet = true;
+		break;
+	case PRESSURE_DIR:
+		wish->pressure_dir = optarg;
+		break;
+	case CGROUP_DIR:
+		wish->cgroup_dir = optarg;
+		break;
+	case 'h':
+		fputs(usage, stdout);
+		exit(0);
+	default:
+		exit(EXIT_USAGE);
+	}
+}
+
+static uint64_t threshold_of(const char *text, uint64_t window_us)
+{
+	double percent;
+	char *end;
+
+	if (!strchr(text, '%'))
+		return time_of("THRESHOLD", text);
+	percent = strtod(text, &end);
+	if (strcmp(end, "%") || !(percent > 0 && percent <= 100))
+		errx(EXIT_USAGE, "THRESHOLD %s: percent are more than 0 and at most 100", text);
+	return percent / 100 * window_us + 0.5;
+}
+
+static uint64_t min_window_us(void)
+{
+	FILE *knob = fopen("/proc/sys/kernel/psi_window_min_us", "re");
+	unsigned long us = 500 * US_PER_MS;
+
+	if (knob) {
+		if (fscanf(knob, "%lu", &us) != 1)
+			us = 500 * US_PER_MS;
+		fclose(knob);
+	}
+	return us;
+}
+
+/* What no kernel accepts, and what would never happen. */
+static void check(const struct wish *wish)
+{
+	uint64_t min_us = min_window_us();
+	char text[32];
+
+	if (wish->window_us < min_us || wish->window_us > 10 * US_PER_S)
+		errx(EXIT_USAGE, "WINDOW: %s to 10s are possible here",
+		     time_text(min_us, text, sizeof(text)));
+	if (!wish->threshold_us || wish->threshold_us > wish->window_us)
+		errx(EXIT_USAGE, "THRESHOLD: more than 0 and at most the window is possible");
+	if (wish->resource == IRQ && wish->line == SOME)
+		errx(EXIT_USAGE, "irq has only full");
+	if (wish->resource == CPU && wish->line == FULL && !wish->cgroup)
+		errx(EXIT_USAGE, "cpu full of the system is always 0: use some, or --cgroup");
+}
+
+/* What is after "--", which is cut off. */
+static char **cut_command(int *argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < *argc && strcmp(argv[i], "--"); i++)
+		;
+	if (i == *argc)
+		return NULL;
+	if (i == *argc - 1)
+		errx(EXIT_USAGE, "a COMMAND is needed after --");
+	*argc = i;
+	argv[i] = NULL;
+	return argv + i + 1;
+}
+
+static void parse(struct wish *wish, int argc, char **argv)
+{
+	int option;
+
+	wish->timeout_s = INFINITY;
+	wish->command = cut_command(&argc, argv);
+	while ((option = getopt_long(argc, argv, "g:t:rqh", long_options, NULL)) >= 0)
+		set_option(wish, option);
+	argv += optind;
+	if (argc - optind != 4)
+		errx(EXIT_USAGE, "needed are RESOURCE some|full THRESHOLD WINDOW: see --help");
+	wish->resource = choice("resource", argv[0], resource_names, NR_RESOURCES);
+	wish->line = choice("line", argv[1], line_names, NR_LINES);
+	wish->window_us = time_of("WINDOW", argv[3]);
+	wish->threshold_us = threshold_of(argv[2], wish->window_us);
+	check(wish);
+}
+
+static int open_of_system(const struct wish *wish, const struct source *source)
+{
+	char reason[256];
+	int fd;
+
+	if (source_system_error(source, reason, sizeof(reason)))
+		errx(source->system_error == EACCES ? EXIT_PERMISSION : EXIT_NOT_HERE, "%s",
+		     reason);
+	fd = open_below(source->system_fd, "", resource_names[wish->resource], O_RDWR);
+	if (fd < 0 && errno == ENOENT)
+		errx(EXIT_NOT_HERE, "%s/%s: not measured by this kernel", source->system_dir,
+		     resource_names[wish->resource]);
+	return fd;
+}
+
+static int open_of_cgroup(const struct wish *wish, const struct source *source)
+{
+	char *dir, file[32];
+	int fd;
+
+	if (source->cgroup_fd < 0)
+		errx(EXIT_NOT_HERE, "no cgroup2 is mounted: mount -t cgroup2 none /sys/fs/cgroup");
+	dir = source_cgroup(source, wish->cgroup);
+	if (!dir)
+		err(EXIT_NOT_HERE, "%s: no such cgroup below %s", wish->cgroup,
+		    source->cgroup_dir);
+	snprintf(file, sizeof(file), "%s.pressure", resource_names[wish->resource]);
+	fd = open_below(source->cgroup_fd, dir, file, O_RDWR);
+	if (fd < 0 && errno == ENOENT)
+		errx(EXIT_NOT_HERE, "%s: no %s: write 1 to its cgroup.pressure, or boot with psi=1",
+		     wish->cgroup, file);
+	free(dir);
+	return fd;
+}
+
+/* A file that a trigger can be written to. */
+static int open_file(const struct wish *wish)
+{
+	struct source source;
+	int fd;
+
+	source_open(&source, wish->pressure_dir, wish->cgroup_dir);
+	fd = wish->cgroup ? open_of_cgroup(wish, &source) : open_of_system(wish, &source);
+	if (fd >= 0)
+		return fd;
+	if (errno == EACCES || errno == EPERM || errno == EROFS)
+		err(EXIT_PERMISSION, "a trigger takes permission to write to %s.pressure of %s",
+		    resource_names[wish->resource], wish->cgroup ?: "the system");
+	err(EXIT_USAGE, "cannot open the pressure of %s", wish->cgroup ?: "the system");
+}
+
+/* Why the kernel does not take the trigger. */
+static void refused(const struct wish *wish)
+{
+	char window[32];
+
+	switch (errno) {
+	case EINVAL:
+		if (!(wish->window_us % (2 * US_PER_S)))
+			break;
+		errx(EXIT_PERMISSION,
+		     "a window of %s takes CAP_SYS_RESOURCE, as root has: or use 2s, 4s, 6s, 8s or 10s",
+		     time_text(wish->window_us, window, sizeof(window)));
+	case EPERM:
+	case EACCES:
+		err(EXIT_PERMISSION, "no trigger is allowed here");
+	case EOPNOTSUPP:
+		errx(EXIT_NOT_HERE, "%s is not measured on this machine",
+		     resource_names[wish->resource]);
+	case ENODEV:
+		errx(EXIT_GONE, "the group is gone, or was switched off");
+	}
+	err(EXIT_USAGE, "the kernel does not take the trigger");
+}
+
+static void set_trigger(const struct wish *wish, int fd)
+{
+	char text[64];
+	int len;
+
+	len = snprintf(text, sizeof(text), "%s %llu %llu", line_names[wish->line],
+		       (unsigned long long)wish->threshold_us,
+		       (unsigned long long)wish->window_us);
+	/* The kernel counts the NUL as well. */
+	if (write(fd, text, len + 1) < 0)
+		refused(wish);
+}
+
+static bool take(const struct wish *wish, int fd, struct sample *sample)
+{
+	struct pressure pressure;
+	char text[TEXT_SIZE];
+
+	sample->at_s = now_s();
+	if (!read_whole(fd, text) || !pressure_parse(text, &pressure))
+		return false;
+	sample->stall = pressure.line[wish->line];
+	return true;
+}
+
+/* The growth since the reading of at least a window ago. */
+static void print_measured(const struct wish *wish, int fd, const struct sample *from)
+{
+	char held_up[32], span[32], threshold[32], window[32];
+	struct sample now;
+
+	if (wish->quiet || !take(wish, fd, &now))
+		return;
+	printf("%s %s: %s held up in the last %s, avg10=%.2f (threshold %s in %s)\n",
+	       resource_names[wish->resource], line_names[wish->line],
+	       time_text(now.stall.total_us - from->stall.total_us, held_up, sizeof(held_up)),
+	       time_text((now.at_s - from->at_s) * US_PER_S, span, sizeof(span)),
+	       now.stall.avg_pct[AVG10],
+	       time_text(wish->threshold_us, threshold, sizeof(threshold)),
+	       time_text(wish->window_us, window, sizeof(window)));
+	fflush(stdout);
+}
+
+/* The status that a shell would give it. */
+static int run_command(char **command)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child < 0)
+		err(EXIT_USAGE, "cannot run %s", command[0]);
+	if (!child) {
+		execvp(command[0], command);
+		warn("%s", command[0]);
+		_exit(errno == ENOENT ? EXIT_NO_COMMAND : EXIT_CANNOT_RUN);
+	}
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Until there is an event, or until then. */
+static bool wait_for_event(int fd, double until_s)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLPRI };
+	double left_s = until_s - now_s();
+	int ready;
+
+	left_s = left_s < 0 ? 0 : left_s < 3600 ? left_s : 3600;
+	ready = poll(&poll_fd, 1, ceil(left_s * 1000));
+	if (ready < 0 && errno != EINTR)
+		err(EXIT_USAGE, "cannot wait");
+	if (ready > 0 && poll_fd.revents & (POLLERR | POLLNVAL | POLLHUP))
+		errx(EXIT_GONE, "the group is gone, or was switched off");
+	return ready > 0;
+}
+
+static int wait_for_pressure(const struct wish *wish, int fd)
+{
+	double window_s = (double)wish->window_us / US_PER_S, end_s = now_s() + wish->timeout_s;
+	/* The reading before the last, so that there is always one from a window ago. */
+	struct sample last, before;
+	int status = EXIT_TIMEOUT;
+	double until_s;
+
+	if (!take(wish, fd, &last))
+		err(EXIT_NOT_HERE, "cannot read the pressure");
+	before = last;
+	while (now_s() < end_s) {
+		until_s = wish->quiet ? INFINITY : last.at_s + window_s;
+		if (wait_for_event(fd, fmin(until_s, end_s))) {
+			print_measured(wish, fd, &before);
+			status = wish->command ? run_command(wish->command) : 0;
+			if (!wish->repeat)
+				return status;
+		}
+		if (now_s() >= last.at_s + window_s) {
+			before = last;
+			take(wish, fd, &last);
+		}
+	}
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct wish wish = { };
+	int fd;
+
+	parse(&wish, argc, argv);
+	fd = open_file(&wish);
+	set_trigger(&wish, fd);
+	return wait_for_pressure(&wish, fd);
+}

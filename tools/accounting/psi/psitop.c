@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * psitop - show which groups are held up for want of CPU, memory or I/O, and why
+ */
+#include <err.h>
+#include <errno.h>
+#include <getopt.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "output.h"
+#include "units.h"
+
+#define EXIT_USAGE	2
+
+static const char usage[] =
+"usage: psitop [option]...\n"
+"\n"
+"Show which cgroups are held up for want of CPU, memory or I/O, the most pressed\n"
+"first, and what is behind it. On the screen, h shows the keys.\n"
+"\n"
+"  -d, --delay TIME       between rounds, 20ms or more (1s)\n"
+"  -g, --cgroup PATH      only this group and those below it\n"
+"  -r, --resource NAME    only cpu, memory, io or irq\n"
+"  -s, --sort KEY         now, avg10, total or name\n"
+"  -l, --flat             all groups in one list instead of the tree\n"
+"  -f, --filter TEXT      only groups with this in their path\n"
+"  -b, --batch            print text instead of showing a screen\n"
+"  -j, --json             print JSON, an object for each group in a line\n"
+"  -1, --once             print one round and exit\n"
+"  -n, --count N          exit after N rounds\n"
+"      --rows N           print at most N groups of each round\n"
+"      --no-causes        do not print what is behind the pressure\n"
+"      --no-color         as with NO_COLOR set: bold instead of colours\n"
+"      --ascii            no characters that some terminals do not have\n"
+"      --pressure-dir DIR instead of /proc/pressure\n"
+"      --cgroup-dir DIR   instead of where cgroup2 is mounted\n"
+"  -h, --help\n"
+"\n"
+"Times have a unit, as in 100ms or 2s. Numbers are percent of the time: \"now\"\n"
+"since the round before, avg10 averaged by the kernel over 10 s.\n"
+"Exit status: 0; 1 if there is no pressure to show; 2 for wrong usage.\n";
+
+enum {
+	ROWS = 256,
+	NO_CAUSES,
+	NO_COLOR,
+	ASCII,
+	PRESSURE_DIR,
+	CGROUP_DIR,
+};
+
+static const struct option long_options[] = {
+	{ "delay",		required_argument,	NULL, 'd' },
+	{ "cgroup",		required_argument,	NULL, 'g' },
+	{ "resource",		required_argument,	NULL, 'r' },
+	{ "sort",		required_argument,	NULL, 's' },
+	{ "flat",		no_argument,		NULL, 'l' },
+	{ "filter",		required_argument,	NULL, 'f' },
+	{ "batch",		no_argument,		NULL, 'b' },
+	{ "json",		no_argument,		NULL, 'j' },
+	{ "once",		no_argument,		NULL, '1' },
+	{ "count",		required_argument,	NULL, 'n' },
+	{ "rows",		required_argument,	NULL, ROWS },
+	{ "no-causes",		no_argument,		NULL, NO_CAUSES },
+	{ "no-color",		no_argument,		NULL, NO_COLOR },
+	{ "ascii",		no_argument,		NULL, ASCII },
+	{ "pressure-dir",	required_argument,	NULL, PRESSURE_DIR },
+	{ "cgroup-dir",		required_argument,	NULL, CGROUP_DIR },
+	{ "help",		no_argument,		NULL, 'h' },
+	{ }
+};
+
+struct arguments {
+	bool			batch;
+	bool			json;
+	const char		*cgroup;
+	const char		*pressure_dir;
+	const char		*cgroup_dir;
+	struct options		options;
+};
+
+static unsigned int choice(const char *what, const char *word, const char *const *words,
+			   unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		if (!strcmp(word, words[i]))
+			return i;
+	}
+	errx(EXIT_USAGE, "there is no %s %s: see psitop --help", what, word);
+}
+
+static unsigned long to_number(const char *option, const char *text)
+{
+	unsigned long value;
+	char *end;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end || errno || !value || value > 1000000000)
+		errx(EXIT_USAGE, "--%s %s: a number from 1 to 1000000000 is needed", option, text);
+	return value;
+}
+
+static double to_delay_s(const char *text)
+{
+	uint64_t us;
+
+	if (!time_parse(text, &us) || us < 20 * US_PER_MS)
+		errx(EXIT_USAGE, "--delay %s: a time of 20ms or more is needed, with its unit",
+		     text);
+	return (double)us / US_PER_S;
+}
+
+static void set_filter(struct view *view, const char *text)
+{
+	if (strlen(text) >= FILTER_SIZE)
+		errx(EXIT_USAGE, "--filter: more than %d characters", FILTER_SIZE - 1);
+	memcpy(view->filter, text, strlen(text) + 1);
+}
+
+static void set_option(struct arguments *arguments, int option)
+{
+	struct options *options = &arguments->options;
+	struct view *view = &options->view;
+
+	switch (option) {
+	case 'd':
+		options->delay_s = to_delay_s(optarg);
+		break;
+	case 'g':
+		arguments->cgroup = optarg;
+		break;
+	case 'r':
+		view->resource = choice("resource", optarg, resource_names, NR_RESOURCES);
+		break;
+	case 's':
+		view->sort = choice("sort key", optarg, sort_names, NR_SORTS);
+		break;
+	case 'l':
+		view->flat = true;
+		break;
+	case 'f':
+		set_filter(view, optarg);
+		break;
+	case 'b':
+		arguments->batch = true;
+		break;
+	case 'j':
+		arguments->json = true;
+		break;
+	case '1':
+		arguments->batch = true;
+		options->count = 1;
+		break;
+	case 'n':
+		options->count = to_number("count", optarg);
+		break;
+	case ROWS:
+		options->rows = to_number("rows", optarg);
+		break;
+	case NO_CAUSES:
+		options->causes = false;
+		break;
+	case NO_COLOR:
+		options->colour = false;
+		break;
+	case ASCII:
+		options->ascii = true;
+		break;
+	case PRESSURE_DIR:
+		arguments->pressure_dir = optarg;
+		break;
+	case CGROUP_DIR:
+		arguments->cgroup_dir = optarg;
+		break;
+	case 'h':
+		fputs(usage, stdout);
+		exit(0);
+	default:
+		exit(EXIT_USAGE);
+	}
+}
+
+static void parse(struct arguments *arguments, int argc, char **argv)
+{
+	const char *no_color = getenv("NO_COLOR");
+	int option;
+
+	arguments->options.delay_s = 1;
+	arguments->options.causes = true;
+	arguments->options.colour = !no_color || !*no_color;
+	arguments->options.view.resource = ALL;
+	while ((option = getopt_long(argc, argv, "d:g:r:s:lf:bj1n:h", long_options, NULL)) >= 0)
+		set_option(arguments, option);
+	if (optind < argc)
+		errx(EXIT_USAGE, "%s: not understood: see psitop --help", argv[optind]);
+}
+
+/* Which groups there are to show: NULL for all. */
+static char *find_top(const struct source *source, const char *cgroup)
+{
+	char *top, reason[256] = "";
+
+	if (!cgroup && !source_system_error(source, reason, sizeof(reason)))
+		return NULL;
+	if (source->cgroup_fd < 0 && cgroup)
+		errx(1, "no cgroup2 is mounted: mount -t cgroup2 none /sys/fs/cgroup");
+	top = source_cgroup(source, cgroup ?: "/");
+	if (cgroup && !top)
+		err(1, "%s: no such cgroup below %s", cgroup, source->cgroup_dir);
+	/* A container may have its own pressure, and not see that of the system. */
+	if (!cgroup && (!top || !source_has_pressure(source, top)))
+		errx(1, "%s", reason);
+	return top;
+}
+
+/* What cannot be shown, and is no reason to show nothing. */
+static const char *note(const struct source *source, const struct tree *tree)
+{
+	if (source->cgroup_fd < 0)
+		return "no cgroup2 is mounted: only the system is shown";
+	if (tree->incomplete)
+		return "some directories of cgroups could not be read: run as root";
+	if (!tree->nr_groups)
+		return "there are no cgroups";
+	return NULL;
+}
+
+static void wait_s(double wait_s)
+{
+	struct timespec ts = { .tv_sec = wait_s };
+
+	ts.tv_nsec = (wait_s - ts.tv_sec) * 1e9;
+	while (nanosleep(&ts, &ts) && errno == EINTR)
+		;
+}
+
+/* A round more than is printed, as "now" needs one before. */
+static void print_rounds(struct tree *tree, const struct arguments *arguments,
+			 struct options *options)
+{
+	unsigned long printed;
+	double spent_s;
+
+	tree_sample(tree);
+	if (options->causes)
+		tree_read_causes(tree);
+	for (printed = 0; !options->count || printed < options->count; printed++) {
+		spent_s = now_s() - tree->round_s;
+		if (spent_s < options->delay_s)
+			wait_s(options->delay_s - spent_s);
+		if (!tree_update(tree))
+			errx(1, "%s: the group is gone", tree->root->dir);
+		tree_sample(tree);
+		if (arguments->json)
+			json_round(tree, options);
+		else
+			text_round(tree, options);
+		if (fflush(stdout))
+			err(1, "cannot write");
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct arguments arguments = { };
+	const char *text;
+	struct source source;
+	struct tree tree;
+
+	setlocale(LC_CTYPE, "");
+	parse(&arguments, argc, argv);
+	source_open(&source, arguments.pressure_dir, arguments.cgroup_dir);
+	tree_init(&tree, &source, find_top(&source, arguments.cgroup));
+	text = note(&source, &tree);
+	if (!arguments.batch && !arguments.json) {
+		screen(&tree, &arguments.options, text);
+		return 0;
+	}
+	if (text)
+		warnx("%s", text);
+	arguments.options.view.flat = true;
+	print_rounds(&tree, &arguments, &arguments.options);
+	return 0;
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A round of reading: the pressure of all groups.
+ *
+ * A task that is held up is so in its group and in all groups above. If no total of a group
+ * has grown, none has below it, and nothing is read there. So a round costs what the groups
+ * cost that have pressure, not what all of them do.
+ */
+#include <stdio.h>
+
+#include "tree.h"
+#include "units.h"
+
+/* The kernel moves averages every 2 s. */
+#define AVERAGES_S	2
+/* How often to try a file again that was not there; its group may be switched on. */
+#define RETRY_S		5
+
+static bool has_averages(const struct pressure *pressure)
+{
+	int i, j;
+
+	for (i = 0; i < NR_LINES; i++) {
+		for (j = 0; j < NR_AVERAGES; j++) {
+			if (pressure->line[i].avg_pct[j] > 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Whether the group has to be read, if what is above it has been in this round. */
+static bool is_due(const struct tree *tree, const struct group *group, enum resource resource)
+{
+	const struct reading *own = &group->reading[resource], *above = NULL;
+	double age_s = tree->round_s - own->read_s;
+
+	if (group->parent)
+		above = &group->parent->reading[resource];
+	if (own->state == UNREAD)
+		return true;
+	if (own->state == ABSENT)
+		return age_s >= RETRY_S;
+	if (!above || above->state != GOOD || above->grew)
+		return true;
+	return has_averages(&own->pressure) && age_s >= AVERAGES_S;
+}
+
+/* What was not read in the rounds between had nothing to add. */
+static void put_history(struct tree *tree, struct reading *reading, double pct)
+{
+	unsigned int round = reading->history_round;
+
+	if (tree->round - round > HISTORY)
+		round = tree->round - HISTORY;
+	while (++round != tree->round)
+		reading->history_pct[round % HISTORY] = 0;
+	reading->history_pct[round % HISTORY] = pct + 0.5;
+	reading->history_round = round;
+}
+
+/**
+ * history_pct - what a pressure was some rounds ago
+ * @tree:    after tree_sample()
+ * @reading: whose pressure; of its line "some", or "full" if it has no other
+ * @ago:     how many rounds, less than HISTORY; 0 is the last one
+ *
+ * Return: the pressure in %, 0 if it was not read yet.
+ */
+int history_pct(const struct tree *tree, const struct reading *reading, unsigned int ago)
+{
+	unsigned int behind = tree->round - reading->history_round;
+
+	if (ago < behind || ago - behind >= HISTORY || ago >= tree->round)
+		return 0;
+	return reading->history_pct[(tree->round - ago) % HISTORY];
+}
+
+/* Growth of a total in % of the time. A total that is smaller is another group's. */
+static double growth_pct(const struct stall *before, const struct stall *stall, double span_s)
+{
+	double pct;
+
+	if (!before->present || !stall->present || stall->total_us < before->total_us)
+		return 0;
+	pct = (stall->total_us - before->total_us) / span_s / US_PER_S * 100;
+	return pct < 100 ? pct : 100;
+}
+
+static void keep(struct reading *reading, double at_s)
+{
+	int i;
+
+	reading->at_s = at_s;
+	reading->grew = false;
+	reading->has_now = reading->state == GOOD;
+	for (i = 0; i < NR_LINES; i++)
+		reading->now_pct[i] = 0;
+}
+
+static void compare(struct reading *reading, const struct pressure *before, double span_s)
+{
+	const struct stall *line = reading->pressure.line;
+	int i;
+
+	reading->grew = false;
+	for (i = 0; i < NR_LINES; i++) {
+		reading->now_pct[i] = growth_pct(&before->line[i], &line[i], span_s);
+		reading->grew |= line[i].total_us != before->line[i].total_us;
+	}
+}
+
+static void sample(struct tree *tree, struct group *group, enum resource resource)
+{
+	struct reading *reading = &group->reading[resource];
+	struct pressure before = reading->pressure;
+	char file[32], text[TEXT_SIZE];
+	double at_s;
+
+	snprintf(file, sizeof(file), "%s%s", resource_names[resource],
+		 group->is_system ? "" : ".pressure");
+	at_s = now_s();
+	reading->read_s = at_s;
+	if (!group_read(tree, group, file, &reading->fd, text) ||
+	    !pressure_parse(text, &reading->pressure)) {
+		reading->state = ABSENT;
+		keep(reading, at_s);
+		return;
+	}
+
+	reading->has_now = reading->state == GOOD && at_s > reading->at_s;
+	if (reading->has_now)
+		compare(reading, &before, at_s - reading->at_s);
+	else
+		reading->grew = true;
+	reading->state = GOOD;
+	reading->at_s = at_s;
+	put_history(tree, reading,
+		    reading->now_pct[reading->pressure.line[SOME].present ? SOME : FULL]);
+}
+
+static void sample_group(struct tree *tree, struct group *group)
+{
+	int i;
+
+	for (i = 0; i < NR_RESOURCES; i++) {
+		if (is_due(tree, group, i))
+			sample(tree, group, i);
+		else
+			keep(&group->reading[i], tree->round_s);
+	}
+	for (i = 0; i < group->nr_children; i++)
+		sample_group(tree, group->child[i]);
+}
+
+/**
+ * tree_sample - read the pressure of all groups
+ * @tree: what tree_init() has made
+ *
+ * From the second round on, there is what totals have grown by since the one before.
+ */
+void tree_sample(struct tree *tree)
+{
+	tree->round++;
+	tree->round_s = now_s();
+	sample_group(tree, tree->root);
+}
+
+/**
+ * group_close - close all files of a group
+ * @tree:  whose group it is
+ * @group: the group
+ */
+void group_close(struct tree *tree, struct group *group)
+{
+	int i;
+
+	for (i = 0; i < NR_RESOURCES; i++)
+		kept_close(tree, &group->reading[i].fd);
+	for (i = 0; i < NR_CAUSES_FILES; i++)
+		kept_close(tree, &group->causes[i].fd);
+}

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Made-up pressure files, and programs that look at them."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+PROGRAMS = Path(".")            # set by run
+HERE = Path(__file__).resolve().parent
+PATIENCE_S = 20                 # until what has to come counts as not coming
+
+
+class Skip(Exception):
+    """A test that cannot be made here, and why"""
+
+
+def line(kind, avg10=0.0, total=0):
+    # As long at any time, so that it can be written over the one before at once.
+    return f"{kind} avg10={avg10:06.2f} avg60=000.00 avg300=000.00 total={total:015d}\n"
+
+
+class Group:
+    """The files of a group, which the test changes as the kernel would"""
+
+    def __init__(self, directory, suffix):
+        self.directory, self.suffix = directory, suffix
+        self.total = dict.fromkeys(("cpu", "memory", "io"), [0, 0])
+        for resource in self.total:
+            self.stall(resource)
+
+    def write(self, name, text):
+        # In place, as programs have the file open, and in one piece.
+        fd = os.open(self.directory / name, os.O_WRONLY | os.O_CREAT)
+        os.pwrite(fd, text.encode(), 0)
+        os.ftruncate(fd, len(text.encode()))
+        os.close(fd)
+
+    def stall(self, resource, some_us=0, full_us=0, some_avg10=0.0, full_avg10=0.0):
+        """Let totals grow."""
+        some, full = self.total[resource]
+        self.total[resource] = some, full = some + some_us, full + full_us
+        self.write(resource + self.suffix,
+                   line("some", some_avg10, some) + line("full", full_avg10, full))
+
+
+class Fake:
+    """A made-up /proc/pressure and a made-up cgroup2"""
+
+    def __init__(self):
+        self.top = Path(tempfile.mkdtemp(prefix="psi-tools-"))
+        self.pressure_dir, self.cgroup_dir = self.top / "pressure", self.top / "cgroup"
+        self.pressure_dir.mkdir()
+        self.cgroup_dir.mkdir()
+        self.system = Group(self.pressure_dir, "")
+        self.started = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for process in self.started:
+            process.close()
+        shutil.rmtree(self.top)
+
+    def group(self, path):
+        directory = self.cgroup_dir / path.strip("/")
+        # Found as soon as it is there, so it has its files before.
+        made = self.top / "new"
+        made.mkdir()
+        group = Group(made, ".pressure")
+        made.rename(directory) if not directory.exists() else None
+        group.directory = directory
+        return group
+
+    def stall(self, groups, resource, some_us, full_us=0):
+        """Let tasks in groups be held up; the system is, too, and so it is told last."""
+        for group in groups:
+            group.stall(resource, some_us, full_us)
+        self.system.stall(resource, some_us, full_us)
+
+    def roots(self):
+        return ["--pressure-dir", str(self.pressure_dir), "--cgroup-dir", str(self.cgroup_dir)]
+
+    def command(self, program, *args):
+        return [str(PROGRAMS / program), *self.roots(), *args]
+
+    def run(self, program, *args, **options):
+        """(exit status, output, errors)"""
+        done = subprocess.run(self.command(program, *args), text=True, capture_output=True,
+                              check=False, timeout=PATIENCE_S, errors="surrogateescape",
+                              **options)
+        return done.returncode, done.stdout, done.stderr
+
+    def json(self, *args):
+        """The objects of one round, by group"""
+        status, output, errors = self.run("psitop", "--json", "-n", "1", "-d", "20ms", *args)
+        assert status == 0, errors
+        return {each["group"]: each for each in map(json.loads, output.splitlines())}
+
+    def follow(self, *args):
+        process = Rounds(self.command("psitop", "--json", "-d", "20ms", *args))
+        self.started.append(process)
+        return process
+
+    def terminal(self, *args, **options):
+        terminal = Terminal(self.command("psitop", "-d", "20ms", *args), **options)
+        self.started.append(terminal)
+        return terminal
+
+
+class Rounds:
+    """psitop --json as it goes on"""
+
+    def __init__(self, command):
+        self.process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE)
+
+    def until(self, condition):
+        """The first object that fulfils the condition."""
+        end = time.monotonic() + PATIENCE_S
+        for text in self.process.stdout:
+            each = json.loads(text)
+            if condition(each):
+                return each
+            assert time.monotonic() < end, f"never came; last: {text}"
+        raise AssertionError(f"it ended: {self.process.stderr.read()}")
+
+    def of(self, group, condition=lambda each: True):
+        return self.until(lambda each: each["group"] == group and condition(each))
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+
+class Terminal:
+    """psitop on the screen of a tmux of its own"""
+
+    number = 0
+
+    def __init__(self, command, columns=100, lines=24, env=""):
+        if not shutil.which("tmux"):
+            raise AssertionError("tmux is needed")
+        Terminal.number += 1
+        self.name = f"psi-tools-{os.getpid()}-{Terminal.number}"
+        # What it leaves behind when it exits is seen, too.
+        shell = f"{env} {shlex.join(command)}; echo exit status $?; sleep 1000"
+        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(lines),
+                  shell)
+
+    def tmux(self, *args):
+        return subprocess.run(["tmux", "-L", self.name, *args], text=True, check=True,
+                              capture_output=True, errors="surrogateescape").stdout
+
+    def text(self, *args):
+        return self.tmux("capture-pane", "-p", *args)
+
+    def press(self, *keys):
+        self.tmux("send-keys", *keys)
+
+    def type(self, text):
+        self.tmux("send-keys", "-l", text)
+
+    def resize(self, columns, lines):
+        self.tmux("resize-window", "-x", str(columns), "-y", str(lines))
+
+    def until(self, pattern, absent=None, args=()):
+        """The screen as soon as it has one pattern and not the other."""
+        end = time.monotonic() + PATIENCE_S
+        while True:
+            text = self.text(*args)
+            if re.search(pattern, text, re.M) and not (absent and re.search(absent, text, re.M)):
+                return text
+            assert time.monotonic() < end, f"no {pattern}, or {absent}, in:\n{text}"
+            time.sleep(0.02)
+
+    def close(self):
+        subprocess.run(["tmux", "-L", self.name, "kill-server"], check=False,
+                       capture_output=True)

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What psitop shows on a terminal."""
+
+import re
+
+import lib
+
+
+def rows(text):
+    """The names in the table."""
+    lines = text.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("GROUP")) + 1
+    table = []
+    for line in lines[first:]:
+        if not re.search(r"(\d+\.\d|-)(\s|$)", line) or line.startswith(("─", "---")):
+            break
+        table.append(line.split("  ")[0] if line.strip() else line)
+    return [re.match(r"\s*[-+]?\s*(\S+)", line)[1] for line in lines[first:first + len(table)]]
+
+
+def five(fake):
+    """Some groups under pressure."""
+    groups = {path: fake.group(path) for path in ("/build", "/build/one", "/build/two", "/web")}
+    groups["/web"].stall("memory", 100, some_avg10=60)
+    groups["/build"].stall("cpu", 100, some_avg10=20)
+    groups["/build/two"].stall("cpu", 100, some_avg10=15)
+    return groups
+
+
+def test_table(fake):
+    """the tree has the most pressed first, among those with one parent"""
+    five(fake)
+    terminal = fake.terminal()
+    text = terminal.until(r"one +\d")
+    assert rows(text) == ["system", "web", "build", "two", "one"], text
+    assert re.search(r"^ *web .* 60\.0", text, re.M), text
+    assert re.search(r"memory some", text) and re.search(r"now avg10", text), text
+    assert "5 groups" not in text and "4 groups" in text, text
+
+
+def test_graph(fake):
+    """the graph has what was there in the rounds before, newest on the right"""
+    group = fake.group("/a")
+    terminal = fake.terminal("-d", "200ms", columns=200)
+    terminal.until(r"^ *a +0\.0")
+    fake.stall([group], "cpu", 10 ** 9)
+    places = set()
+    for _ in range(3):
+        text = terminal.until(r"^ *a .*█", "|".join(rf"^ *a .{{{place}}}█" for place in places))
+        places.add(re.search(r"^ *a (.*)█", text, re.M)[1].__len__())
+    first, second, third = sorted(places, reverse=True)
+    assert first > second > third, places
+
+
+def test_ascii(fake):
+    """--ascii, and a terminal without UTF-8, get no other characters"""
+    group = fake.group("/a")
+    for options in {"args": ["--ascii"]}, {"args": [], "env": "LC_ALL=C"}:
+        terminal = fake.terminal("-d", "100ms", *options.pop("args"), columns=120, **options)
+        terminal.until(r"^ *a +0\.0")
+        fake.stall([group], "cpu", 10 ** 9)
+        assert terminal.until(r"^ *a .*#").isascii()
+
+
+def test_narrow(fake):
+    """less room has fewer columns, down to the name; more lines are not needed"""
+    five(fake)
+    terminal = fake.terminal(columns=160, lines=40)
+    terminal.until(r"irq full")
+    for columns, pattern, absent in ((100, r"io some +io full", "irq"),
+                                     (80, r"^GROUP +some +full +some", "avg10 "),
+                                     (40, r"^GROUP +some +some +some$", "full"),
+                                     (22, r"^GROUP +some", "some +some"),
+                                     (10, r"web", "some"), (4, r"^GROU$", "some")):
+        terminal.resize(columns, 40)
+        text = terminal.until(pattern, absent)
+        assert all(len(line) <= columns for line in text.splitlines()), text
+    for lines in 12, 6, 4, 3, 2, 1:
+        terminal.resize(100, lines)
+        terminal.until(r"psitop", "exit status")
+    terminal.resize(100, 30)
+    terminal.until(r"^ *web ", "exit status")
+
+
+def test_explained(fake):
+    """the causes of the chosen group are below the table, those that grow first"""
+    group = fake.group("/a")
+    causes = ("memcg_high count={:03} total={:09} max=900\nthrashing count=5 total=5000 max=1000\n"
+              "background_kswapd count=1 total=100 max=100\n")
+    group.write("memory.pressure.causes", causes.format(1, 2000))
+    group.write("cpu.pressure.causes", "own_quota some=5 full=5\ncontention some=0 full=0\n")
+    terminal = fake.terminal()
+    terminal.until("no causes are known")
+    terminal.press("Down")
+    text = terminal.until(r"^memory +thrashing +0\.0 ms/s")
+    assert re.search(r"── /a ──", text), text
+    assert re.search(r"^cpu +own_quota +some +0\.0 %", text, re.M), text
+    assert "contention" not in text, "what never was is not told"
+    assert text.index("thrashing") < text.index("memcg_high") < text.index("kswapd"), text
+    assert "ahead of need" in text, text
+    for i in range(2, 200):
+        group.write("memory.pressure.causes", causes.format(i, 2000 + 500 * i))
+        if terminal.text().find("memcg_high") < terminal.text().find("thrashing"):
+            break
+    else:
+        raise AssertionError("what grows does not come first:\n" + terminal.text())
+    terminal.press("e")
+    terminal.until(r"^ *a ", "memcg_high")
+
+
+def test_other_kernels(fake):
+    """without causes, what cpu.stat and memory.events say"""
+    group = fake.group("/a")
+    group.write("cpu.stat", "throttled_usec 1500000\n")
+    group.write("memory.events", "low 0\nhigh 3\nmax 4\n")
+    terminal = fake.terminal()
+    terminal.until(r"^ *a +0\.0")
+    terminal.press("Down")
+    terminal.until(r"^cpu +throttled \(cpu.stat\) +0\.0 ms/s")
+    terminal.until(r"^memory +limits \(memory.events\) +high 3, max 4 times")
+
+
+def test_fold(fake):
+    """groups fold and unfold, one and all"""
+    five(fake)
+    terminal = fake.terminal()
+    terminal.until(r"^ *-? *build ")
+    terminal.press("Down", "Down", "Space")
+    text = terminal.until(r"^ \+build ", r"^ *two ")
+    assert rows(text) == ["system", "web", "build"], text
+    terminal.press("Right")
+    terminal.until(r"^ -build ")
+    terminal.press("Down", "Left")
+    terminal.until(r"── /build ──")
+    terminal.press("Left")
+    terminal.until(r"^ \+build ", r"^ *two ")
+    terminal.press("+")
+    terminal.until(r"^ -build ")
+    terminal.press("-")
+    terminal.until(r"^ \+build ", r"^ *two ")
+
+
+def test_keys(fake):
+    """sort, resource, list, help and pause"""
+    groups = five(fake)
+    terminal = fake.terminal("--sort", "avg10")
+    terminal.until(r"by avg10")
+    terminal.press("1")
+    text = terminal.until(r"cpu some", r"memory some")
+    assert rows(text)[1] == "build", text
+    terminal.press("s", "s")
+    assert rows(terminal.until(r"by name"))[1:] == ["build", "one", "two", "web"]
+    terminal.press("0", "l")
+    text = terminal.until(r"^ */build/two ")
+    assert rows(text)[1:] == ["/build", "/build/one", "/build/two", "/web"], text
+    terminal.press("h")
+    terminal.until(r"keys", "GROUP")
+    terminal.press("h")
+    terminal.until(r"GROUP", "any key")
+    terminal.press("p")
+    terminal.until(r"paused")
+    groups["/web"].stall("io", 1, some_avg10=33)
+    fake.system.stall("io", 1)
+    terminal.press(">")
+    terminal.until(r"every 50ms|every 200ms", r" 33\.0")
+    terminal.press("p")
+    terminal.until(r"^ */web .* 33\.0", "paused")
+    terminal.press("q")
+    terminal.until(r"exit status 0")
+
+
+def test_filter(fake):
+    """the filter leaves what has it in its path, and what is above that"""
+    five(fake)
+    terminal = fake.terminal()
+    terminal.until(r"^ *web ")
+    terminal.press("/")
+    terminal.type("tWx")
+    terminal.until(r"0 with /tWx")
+    terminal.press("BSpace", "Enter")
+    text = terminal.until(r"^ *two ", r"^ *(web|one) ")
+    assert rows(text) == ["system", "build", "two"], text
+    assert "1 with /tW" in text, text
+    terminal.press("/")
+    terminal.press("Escape")
+    terminal.until(r"^ *web ")
+
+
+def test_vanishing(fake):
+    """the chosen group may go, with all below it, and so may its parent"""
+    groups = five(fake)
+    terminal = fake.terminal()
+    terminal.until(r"^ *two ")
+    terminal.press("End")
+    terminal.until(r"── /build/one ──")
+    for path in "/build/one", "/build/two", "/build":
+        directory = groups[path].directory
+        for file in directory.glob("*.*"):
+            file.unlink()
+        directory.rmdir()
+    text = terminal.until(r"^ *web ", r"^ *-?(build|one|two) ")
+    assert rows(text) == ["system", "web"] and " 1 group " in text, text
+    assert "── /web ──" in text, text
+
+
+def test_many(fake):
+    """a table that is longer than the screen scrolls"""
+    for i in range(60):
+        fake.group(f"/g{i:02}")
+    terminal = fake.terminal("--sort", "name")
+    terminal.until(r"^ *g05 ", r"^ *g50 ")
+    terminal.press("End")
+    terminal.until(r"^ *g59 ", r"^ *g05 ")
+    terminal.press("Home")
+    terminal.until(r"^ *-?system ", r"^ *g59 ")
+    terminal.press("NPage", "NPage")
+    terminal.until(r"^ *g2\d ", r"^ *-?system ")
+
+
+def test_without_colour(fake):
+    """pressure that is high stands out with colours and without"""
+    fake.group("/a").stall("cpu", 0, some_avg10=60)
+    for options, code in (([], "31"), (["--no-color"], "4")):
+        text = fake.terminal(*options).until(r"60\.0", args=["-e"])
+        before = re.search(r"((\x1b\[[\d;]*m)+) *60\.0", text)
+        assert before and code in re.findall(r"\d+", before[1]), repr(text)
+    text = fake.terminal(env="NO_COLOR=1").until(r"60\.0", args=["-e"])
+    assert "\x1b[31m" not in text, repr(text)
+    fake.terminal(env="TERM=vt100").until(r"60\.0", "exit status")
+
+
+def test_no_terminal(fake):
+    """a terminal that is not known is told in one line"""
+    terminal = fake.terminal(env="TERM=nothing", columns=150)
+    text = terminal.until(r"exit status 1")
+    assert "TERM" in text and "--batch" in text, text
+
+
+def test_names(fake):
+    """names with any bytes, or wide characters, do nothing to the columns"""
+    fake.group("/x\x1b[2Jy")
+    fake.group("/日本語" + 30 * "長")
+    terminal = fake.terminal(columns=80)
+    text = terminal.until(r"日本語.* 0\.0")
+    assert re.search(r"^ +x\?\[2Jy +0\.0", text, re.M), text
+    wide = next(line for line in text.splitlines() if "日" in line)
+    plain = next(line for line in text.splitlines() if "2Jy" in line)
+    cells = len(wide) + sum(ord(character) > 0x2fff for character in wide)
+    assert wide.rstrip().endswith("0.0") and cells == len(plain), text

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Rounds as text, to be read in a log. The name comes last, as it may be long.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "explain.h"
+#include "output.h"
+
+static void print_titles(const struct columns *columns)
+{
+	char title[MAX_COLUMNS][2][TITLE_SIZE];
+	int i, at = 0;
+
+	for (i = 1; i < columns->nr; i++) {
+		column_titles(columns, i, title[i]);
+		if (title[i][0][0])
+			at += printf("%*s%s", (i - 1) * NUMBER_WIDTH - at, "", title[i][0]);
+	}
+	putchar('\n');
+	for (i = 1; i < columns->nr; i++)
+		printf("%*s", NUMBER_WIDTH, title[i][1]);
+	puts("  GROUP");
+}
+
+/* A name may have any bytes; none is to do something to a terminal. */
+static void print_name(const struct group *group)
+{
+	const char *name = group->is_system ? group->name : *group->dir ? group->dir : "/";
+
+	for (; *name; name++)
+		putchar(iscntrl((unsigned char)*name) ? '?' : *name);
+	putchar('\n');
+}
+
+static void print_causes(struct tree *tree, struct group *group)
+{
+	struct explanation why;
+	int i;
+
+	explain(tree, group, &why);
+	for (i = 0; i < why.nr; i++)
+		printf("        %s\n", why.line[i]);
+}
+
+static void print_row(const struct columns *columns, const struct group *group)
+{
+	char cell[CELL_SIZE];
+	int i;
+
+	for (i = 1; i < columns->nr; i++) {
+		number_text(group, &columns->column[i], cell);
+		printf("%*s", NUMBER_WIDTH, cell);
+	}
+	printf("  ");
+	print_name(group);
+}
+
+/**
+ * text_round - print the groups, the most pressed first
+ * @tree:    after tree_sample()
+ * @options: which and what of them
+ */
+void text_round(struct tree *tree, struct options *options)
+{
+	struct view *view = &options->view;
+	time_t now = time(NULL);
+	struct columns columns;
+	char clock[32];
+	int i;
+
+	strftime(clock, sizeof(clock), "%F %T", localtime(&now));
+	printf("%s  %d group%s\n", clock, tree->nr_groups, tree->nr_groups == 1 ? "" : "s");
+	columns_all(&columns, view->resource);
+	print_titles(&columns);
+	view_build(view, tree);
+	for (i = 0; i < view->nr_rows && (!options->rows || i < (int)options->rows); i++) {
+		print_row(&columns, view->row[i].group);
+		if (options->causes)
+			print_causes(tree, view->row[i].group);
+	}
+	putchar('\n');
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The tree of groups, and what was last read of each.
+ */
+#ifndef PSI_TOOLS_TREE_H
+#define PSI_TOOLS_TREE_H
+
+#include "pressure.h"
+#include "source.h"
+
+#define HISTORY		48	/* rounds that a group's history goes back */
+#define NR_WATCH_LISTS	1024
+
+enum reading_state {
+	UNREAD,
+	ABSENT,				/* there is no such file, or it cannot be read */
+	GOOD,
+};
+
+/* A pressure file. */
+struct reading {
+	int			fd;	/* -1: not open */
+	enum reading_state	state;
+	double			read_s;	/* when it was last read, or tried */
+	double			at_s;	/* up to when the totals are known */
+	struct pressure		pressure;
+	bool			grew;	/* a total did, in this round */
+	bool			has_now;
+	double			now_pct[NR_LINES];
+	unsigned int		history_round;		/* of the last that was put there */
+	uint8_t			history_pct[HISTORY];	/* a ring by round */
+};
+
+/* A causes file, or one that tells something like it, as it was this time and the time before. */
+struct causes {
+	int			fd;		/* -1: not open */
+	unsigned int		round;		/* in which it was read */
+	double			absent_s;	/* when there was no such file; 0: never */
+	double			at_s;
+	double			span_s;		/* since the time before; 0: there is none */
+	int			nr;
+	int			nr_before;
+	struct cause		*cause;
+	struct cause		*before;
+};
+
+enum causes_file {
+	CPU_CAUSES,
+	MEMORY_CAUSES,
+	CPU_STAT,		/* these are on all kernels, and tell less */
+	MEMORY_EVENTS,
+	NR_CAUSES_FILES,
+};
+
+struct group {
+	char			*dir;		/* "" or "/a/b" */
+	const char		*name;		/* the last part of it */
+	bool			is_system;	/* its files are those of /proc/pressure */
+	bool			has_dir;	/* what is below it has to be looked for */
+	bool			seen;		/* by the scan that is going on */
+	bool			folded;		/* this and the next two belong to view.c */
+	bool			matches;
+	double			key[3];
+	int			watch;		/* of inotify; -1: none */
+	struct group		*next_watch;
+	struct group		*parent;
+	int			nr_children;
+	struct group		**child;
+	struct reading		reading[NR_RESOURCES];
+	struct causes		causes[NR_CAUSES_FILES];
+};
+
+struct tree {
+	const struct source	*source;
+	struct group		*root;
+	int			nr_groups;	/* the system is none */
+	bool			incomplete;	/* a directory could not be read */
+	int			inotify_fd;
+	bool			unwatched;	/* inotify does not tell of everything */
+	struct group		*by_watch[NR_WATCH_LISTS];
+	double			scanned_s;
+	unsigned int		round;
+	double			round_s;	/* when the round began */
+	int			nr_open, max_open;	/* files */
+};
+
+/* tree.c */
+void tree_init(struct tree *tree, const struct source *source, const char *top);
+bool tree_update(struct tree *tree);
+
+/* sample.c */
+void tree_sample(struct tree *tree);
+void group_close(struct tree *tree, struct group *group);
+int history_pct(const struct tree *tree, const struct reading *reading, unsigned int ago);
+
+/* causes.c */
+const struct causes *group_causes(struct tree *tree, struct group *group, enum causes_file which);
+int find_cause(const struct causes *causes, const char *name);
+double cause_rate(const struct causes *causes, int i, int value);
+void tree_read_causes(struct tree *tree);
+void group_free_causes(struct group *group);
+
+/* files.c */
+void files_init(struct tree *tree);
+bool group_read(struct tree *tree, struct group *group, const char *file, int *kept_fd,
+		char *text);
+void kept_close(struct tree *tree, int *kept_fd);
+
+#endif

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Times as people write them.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "compat.h"
+#include "units.h"
+
+static const struct {
+	const char	*name;
+	uint64_t	us;
+} units[] = {
+	{ "h",		3600 * US_PER_S },
+	{ "min",	60 * US_PER_S },
+	{ "s",		US_PER_S },
+	{ "ms",		US_PER_MS },
+	{ "us",		1 },
+};
+
+#define MAX_US		(1000 * 3600 * US_PER_S)
+
+/**
+ * time_parse - read a time with its unit, as in "150ms" or "1.5s"
+ * @text: nothing but the time
+ * @us:   where to, in us
+ *
+ * Return: false, and nothing written, if it is none, or more than 1000 hours. A number
+ * without a unit is none: some programs take it for seconds, the kernel for us.
+ */
+bool time_parse(const char *text, uint64_t *us)
+{
+	double number;
+	char *unit;
+	size_t i;
+
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	number = strtod(text, &unit);
+	if (strspn(text, "0123456789.") != (size_t)(unit - text))
+		return false;
+	for (i = 0; i < ARRAY_SIZE(units); i++) {
+		if (strcmp(unit, units[i].name))
+			continue;
+		number *= units[i].us;
+		if (number > MAX_US)
+			return false;
+		*us = number + 0.5;
+		return true;
+	}
+	return false;
+}
+
+/**
+ * time_text - write a time in the largest unit up to seconds that it fills
+ * @us:   the time
+ * @text: where to
+ * @size: how much of @text there is
+ *
+ * Return: @text.
+ */
+const char *time_text(uint64_t us, char *text, size_t size)
+{
+	if (us >= 1000 * US_PER_S)
+		snprintf(text, size, "%.0fs", (double)us / US_PER_S);
+	else if (us >= US_PER_S)
+		snprintf(text, size, "%.4gs", (double)us / US_PER_S);
+	else if (us >= US_PER_MS)
+		snprintf(text, size, "%.4gms", (double)us / US_PER_MS);
+	else
+		snprintf(text, size, "%uus", (unsigned int)us);
+	return text;
+}
+
+/**
+ * now_s - the time of a clock that is never set, in seconds
+ *
+ * Return: its time.
+ */
+double now_s(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec + ts.tv_nsec / 1e9;
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Times as people write them.
+ */
+#ifndef PSI_TOOLS_UNITS_H
+#define PSI_TOOLS_UNITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define US_PER_MS	1000ULL
+#define US_PER_S	1000000ULL
+
+bool time_parse(const char *text, uint64_t *us);
+const char *time_text(uint64_t us, char *text, size_t size);
+double now_s(void);
+
+#endif
