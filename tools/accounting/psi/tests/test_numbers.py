@@ -27,7 +27,7 @@ def test_lines(fake):
 def test_unknown(fake):
     """lines and fields that are not known are passed over"""
     fake.system.write("memory", "more avg10=9.00 avg60=9.00 avg300=9.00 total=9\n"
-                                "some new=7 avg10=1.00 avg60=2.00 avg300=3.00 total=4 also=8\n")
+                                "some avg100=8.00 totals=6 avg10=1.00 avg60=2.00 avg300=3.00 total=4 also=8\n")
     fake.system.write("irq", lib.line("full", 3.0, 77))
     fake.system.write("io", "nothing of the kind\n")
     found = fake.json()["system"]
