@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-PROGRAMS = Path(".")            # set by run
+PROGRAMS = Path(".")            # set by run.py
 HERE = Path(__file__).resolve().parent
 PATIENCE_S = 20                 # until what has to come counts as not coming
 

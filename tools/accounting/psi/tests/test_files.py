@@ -69,7 +69,7 @@ def test_completion(fake):
 
 def test_scripts(_fake):
     """bpftrace compiles the scripts"""
-    status, said = run(lib.HERE / "tracing", *sorted(SOURCES.glob("*.bt")))
+    status, said = run(lib.HERE / "tracing.sh", *sorted(SOURCES.glob("*.bt")))
     if status == 4:
         raise lib.Skip("no bpftrace, or no namespaces")
     assert status == 0, said

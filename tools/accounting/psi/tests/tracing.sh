@@ -7,7 +7,7 @@ set -euo pipefail
 case ${1---help} in
 --help)
 	cat <<-END
-	usage: tests/tracing SCRIPT.bt...
+	usage: tests/tracing.sh SCRIPT.bt...
 
 	Let bpftrace check the scripts and compile them against tracepoints that are
 	made up in a mount namespace of its own. Exit status 4: that cannot be done here.
@@ -30,14 +30,15 @@ common='	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
 id=1000 root=/sys/kernel/tracing
 
 tracepoint() {		# SYSTEM NAME "TYPE FIELD SIZE"...
-	local dir=$root/events/$1/$2 offset=8 field type name size array
+	local dir=$root/events/$1/$2 offset=8 align field type name size array
 	mkdir -p "$dir"
 	echo $((++id)) >"$dir/id"
 	{
 		printf 'name: %s\nID: %d\nformat:\n%s\n' "$2" "$id" "$common"
 		for field in "${@:3}"; do
 			read -r type name size array <<<"$field"
-			offset=$(((offset + (size < 8 ? size : 8) - 1) & ~((size < 8 ? size : 8) - 1)))
+			align=$((size < 8 ? size : 8))
+			offset=$(((offset + align - 1) & ~(align - 1)))
 			printf '\tfield:%s %s%s;\toffset:%d;\tsize:%d;\tsigned:0;\n' \
 				"${type//./ }" "$name" "${array-}" "$offset" "$size"
 			offset=$((offset + size))

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Test psitop and psi-wait on made-up trees of pressure files.
 
-usage: tests/run DIRECTORY [WORD...]
+usage: tests/run.py DIRECTORY [WORD...]
 
 DIRECTORY has the programs. With WORDs, only tests whose names contain one of
 them run. Prints TAP; exit status 1 when a test failed. Nothing depends on the

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """Print what psitop shows of made-up groups, as a picture for the document.
 
-usage: tests/picture DIRECTORY [COLUMNS LINES]
+usage: tests/picture.py DIRECTORY [COLUMNS LINES]
 
 DIRECTORY has the programs.
 """
