@@ -180,12 +180,18 @@ def test_come_and_go(fake):
     os.makedirs(fake.cgroup_dir / "a/b/c")
     rounds.of("/a/b/c")
     (fake.cgroup_dir / "a/b/c").rmdir()
-    seen = {"/a/b/c"}
-    while "/a/b/c" in seen:
-        rounds.of("system")
-        seen = set()
-        rounds.until(lambda each: seen.add(each["group"]) or each["group"] == "/a/b")
-        rounds.until(lambda each: seen.add(each["group"]) or each["group"] == "/a/b")
+    groups, time_s = set(), None
+
+    def gone(each):
+        """Whether the round that is over by now was without it."""
+        nonlocal groups, time_s
+        before = groups
+        if each["time_s"] != time_s:
+            groups, time_s = set(), each["time_s"]
+        groups.add(each["group"])
+        return before is not groups and "/a/b" in before and "/a/b/c" not in before
+
+    rounds.until(gone)
 
 
 def test_switched(fake):
