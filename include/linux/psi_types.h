@@ -49,7 +49,7 @@ enum psi_cause {
  * @cpu:	the CPU that @node is of, or -1: @node is not known
  * @flags:	what the scheduler and mm have told: PSI_TASK_* of psi_node.h
  * @contrib:	what @node has counted of it: PSI_* bits of psi_node.h
- * @cause:	enum psi_cause: of the section that it is in
+ * @cause:	enum psi_cause: of the section that it is in; written by the task itself
  * @cause_begun: when that began, ns
  * @cause_shard: where that is written down
  * @link:	of all tasks that @cpu counts, with CONFIG_PSI_DEBUG
@@ -59,7 +59,8 @@ enum psi_cause {
  *
  * Locking: written under the lock of the runqueue that the task belongs to. Of a
  * task that is neither queued nor running, @contrib may be read under p->pi_lock
- * alone, because nobody else may move or wake it then.
+ * alone, because nobody else may move or wake it then. A task reads its own @cause
+ * without a lock.
  */
 struct psi_task {
 	struct psi_group *group;

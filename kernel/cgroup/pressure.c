@@ -36,6 +36,7 @@
 #include <linux/cgroup.h>
 #include <linux/kernfs.h>
 #include <linux/psi.h>
+#include <linux/sched/clock.h>
 #include <linux/seq_file.h>
 #include <linux/string.h>
 
@@ -90,18 +91,18 @@ int cgroup_pressure_alloc(struct cgroup *cgrp, struct cgroup *parent)
 }
 
 /**
- * cgroup_pressure_offline - a cgroup has no tasks any more, and will not get any
+ * cgroup_pressure_offline - a cgroup is removed, and its files have gone
  * @cgrp: the cgroup, not a root
  *
- * What they were stalled for stays with the groups above, which will not find it here
- * any more.
+ * What its tasks were stalled for stays with the groups above. Those that are on their way
+ * out may add to it; psi_group_free() hands that on.
  *
- * Context: may sleep.
+ * Context: cgroup_mutex held.
  */
 void cgroup_pressure_offline(struct cgroup *cgrp)
 {
 	if (cgrp->psi)
-		psi_gather_causes(cgrp->psi);
+		psi_causes_drain(&cgrp->psi->causes, local_clock);
 }
 
 /**
@@ -131,21 +132,22 @@ void cgroup_pressure_attach(struct task_struct *task, struct cgroup *cgrp)
 /*
  * Bring the causes of a cgroup up to date, beginning with those far below. A visit to
  * each one in which something has happened; RCU is left there, and when it is due. One
- * that is about to be freed is done with, see cgroup_pressure_offline().
+ * that is just being freed hands on by itself what there is.
  */
 static void gather_causes(struct cgroup *cgrp)
 {
 	struct cgroup_subsys_state *css;
+	bool pending;
 
 	rcu_read_lock();
 	css_for_each_descendant_post(css, &cgrp->self) {
-		if (!psi_causes_are_pending(&css->cgroup->psi->causes) && !need_resched())
-			continue;
-		if (!css_tryget(css))
+		pending = psi_causes_are_pending(&css->cgroup->psi->causes);
+		if ((!pending && !need_resched()) || !css_tryget(css))
 			continue;
 		rcu_read_unlock();
 
-		psi_gather_causes(css->cgroup->psi);
+		if (pending)
+			psi_gather_causes(css->cgroup->psi);
 		cond_resched();
 
 		rcu_read_lock();
@@ -195,8 +197,7 @@ static void pressure_switch(struct cgroup *cgrp, bool on)
 	struct cgroup_subsys_state *css;
 	struct cgroup *pos;
 
-	gather_causes(cgrp);
-	psi_causes_switch(&cgrp->psi->causes, on);
+	psi_causes_switch(&cgrp->psi->causes, on, local_clock);
 
 	psi_debug_switch_begin();
 	WRITE_ONCE(cgrp->psi->acct_group, on ? cgrp->psi : acct_of_parent(cgrp));
@@ -245,6 +246,9 @@ static ssize_t pressure_switch_write(struct kernfs_open_file *of, char *buf,
 		return ret;
 	if (on < 0 || on > 1)
 		return -ERANGE;
+
+	/* The operation keeps it. Readers may be slow, so not under cgroup_mutex. */
+	gather_causes(of_css(of)->cgroup);
 
 	cgrp = cgroup_kn_lock_live(of->kn, false);
 	if (!cgrp)

@@ -669,8 +669,9 @@ void psi_memstall_leave(unsigned long *flags)
 		return;
 
 	was = current->psi.cause;
-	if (was == *flags)
+	if (was == *flags || was == PSI_CAUSE_NONE)
 		return;
+	/* Which cause it was is not asked for there, so that it is a constant. */
 	if (likely(*flags == PSI_CAUSE_NONE && was != PSI_CAUSE_REQUESTED_RECLAIM))
 		toggle_current(PSI_TASK_MEMSTALL, RUNNING_STALLED, RUNNING,
 			       PSI_CAUSE_OTHER, PSI_CAUSE_NONE);
@@ -682,18 +683,16 @@ EXPORT_SYMBOL_GPL(psi_memstall_leave);
 /* ------------------------------- Cgroups ------------------------------- */
 
 /* Take what is counted of the task to where it is to be counted now. */
-static void recount(struct rq *rq, struct task_struct *p)
+static void recount(struct rq *rq, struct task_struct *p, u32 now)
 {
 	struct psi_change from = { .node = p->psi.node, .old = p->psi.contrib };
 	struct psi_change to = { .new = p->psi.contrib };
-	u32 now;
 
 	if (!p->psi.contrib) {
 		p->psi.cpu = -1;
 		return;
 	}
 
-	now = update_now(rq);
 	/* Interrupt time up to here belongs to where the task was. */
 	if (p->psi.contrib & PSI_ONCPU)
 		take_irq_time(rq, p);
@@ -701,17 +700,6 @@ static void recount(struct rq *rq, struct task_struct *p)
 	to.node = p->psi.node;
 	if (to.node != from.node)
 		write_switch(rq, from, to, now);
-}
-
-/* What it is stalled for, until now in its old group and from now on in its new one. */
-static void move_cause(struct rq *rq, struct task_struct *p, struct psi_group *group)
-{
-	enum psi_cause cause = p->psi.cause;
-
-	update_rq_clock(rq);
-	psi_cause_end(p, rq->clock);
-	p->psi.group = group;
-	psi_cause_begin(p, cause, cpu_of(rq), rq->clock);
 }
 
 /**
@@ -725,12 +713,14 @@ void psi_move_task(struct task_struct *p, struct psi_group *group)
 {
 	struct rq_flags rf;
 	struct rq *rq;
+	u32 now;
 
 	rq = task_rq_lock(p, &rf);
+	now = update_now(rq);
 	if (unlikely(p->psi.cause))
-		move_cause(rq, p, group);
+		psi_cause_move(p, group, cpu_of(rq), rq->clock);
 	p->psi.group = group;
-	recount(rq, p);
+	recount(rq, p, now);
 	task_rq_unlock(rq, p, &rf);
 	__release(rq->lock);	/* sparse does not see it in there */
 }
@@ -747,7 +737,7 @@ void psi_recount_task(struct task_struct *p)
 	struct rq *rq;
 
 	rq = task_rq_lock(p, &rf);
-	recount(rq, p);
+	recount(rq, p, update_now(rq));
 	task_rq_unlock(rq, p, &rf);
 	__release(rq->lock);	/* sparse does not see it in there */
 }

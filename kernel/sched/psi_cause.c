@@ -13,7 +13,7 @@
  * from the leaves up to the group that is read:
  *
  *	section -> shard of its group -> shown there
- *				      -> shard of the group above -> shown there, ...
+ *				      -> group above -> shown there, ...
  *
  * So nothing is added up twice, nothing is lost when a group is removed, and whoever
  * reads visits the groups below, and of these only does something for those in which
@@ -24,30 +24,30 @@
  * subtracted when it begins, and its end added when it ends; in between, the time of
  * the fold stands for the end.
  *
- * A shard is for 16 CPUs, because there are many groups and few that stall on many
- * CPUs at the same time: 28 bytes a CPU, where a node has 128. They are allocated
+ * A shard is for 8 CPUs, because there are many groups and few that stall on many
+ * CPUs at the same time: 64 bytes a CPU, where a node has 128. They are allocated
  * with the group, since where a stall begins nothing can be.
  *
- * The first half is pure: it knows neither clock nor tasks. The time is the runqueue's
- * clock where a section begins and ends, and local_clock() in a fold. Clocks of two
- * CPUs may differ a little; a section ends no earlier than it has begun, and a fold that
- * would have to take something back leaves it for the next one. So no number ever
+ * The first half is pure: it knows no tasks, and is told the time. That is the
+ * runqueue's clock where a section begins and ends, and local_clock() in a fold. Clocks
+ * of two CPUs may differ a little; a section ends no earlier than it has begun, and a fold
+ * that would have to take something back leaves it for the next one. So no number ever
  * decreases.
  *
- * Locking: psi_cause_shard::lock is a leaf, taken under a rq lock. Of one group it is
- * never held for longer than it takes to look at all causes once. psi_causes::lock (may
- * sleep) is held for one group at a time, and while what was folded is handed on to the
- * shard above, so that a reader of that one finds it. What a task is stalled for,
- * psi_task::cause and those below it, changes under the lock of its runqueue.
+ * Locking: psi_cause_shard::lock is a leaf, taken under a rq lock. It is never held for
+ * longer than it takes to look at all causes once, and those who read take one that
+ * belongs to CPUs only if something has happened there. psi_causes::below_lock is another
+ * one, not taken by the scheduler. psi_causes::lock (may sleep) is held for one group at a
+ * time, until what was folded is handed on to the group above, so that a reader of that
+ * one finds it. Nobody who has cgroup_mutex waits for it: readers may be slow.
+ * psi_task::cause is written by the task itself, all that goes with it under the lock of
+ * its runqueue.
  */
 #include <linux/build_bug.h>
 #include <linux/cleanup.h>
 #include <linux/cpumask.h>
-#include <linux/init.h>
-#include <linux/jump_label.h>
 #include <linux/math64.h>
 #include <linux/mutex.h>
-#include <linux/proc_fs.h>
 #include <linux/psi.h>
 #include <linux/sched.h>
 #include <linux/sched/clock.h>
@@ -143,36 +143,51 @@ static void take_open(struct psi_cause_open *open, u64 now, struct psi_cause_sum
 	sum_add(sum, &more);
 }
 
-static void take_shard(struct psi_cause_shard *shard, u64 now, struct psi_cause_sum sums[])
+static void take_shard(struct psi_cause_shard *shard, u64 (*clock)(void),
+		       struct psi_cause_sum sums[])
 {
 	unsigned long flags;
 	bool lasts = false;
+	u64 now;
 	int c;
 
 	raw_spin_lock_irqsave(&shard->lock, flags);
+	/* Not before: it would be older than sections that have begun since. */
+	now = clock();
 	for (c = 0; c < PSI_NR_CAUSES; c++) {
 		take_open(&shard->open[c], now, &sums[c]);
 		lasts |= shard->open[c].active;
 	}
-	WRITE_ONCE(shard->pending, lasts);
+	/* Pairs with psi_causes_are_pending(): who sees this sees that we have the mutex. */
+	smp_store_release(&shard->pending, lasts);
 	raw_spin_unlock_irqrestore(&shard->lock, flags);
 }
 
-/* Sums of a group below, as if sections of that length had ended here. */
-static void give_shard(struct psi_cause_shard *shard, const struct psi_cause_sum sums[])
+static void take_below(struct psi_causes *causes, struct psi_cause_sum sums[])
 {
-	struct psi_cause_open *open = shard->open;
-	unsigned long flags;
 	int c;
 
-	raw_spin_lock_irqsave(&shard->lock, flags);
-	for (c = 0; c < PSI_NR_CAUSES; c++, open++) {
-		open->count += sums[c].count;
-		open->total += sums[c].total;
-		open->max = max(open->max, sums[c].max);
-	}
-	WRITE_ONCE(shard->pending, true);
-	raw_spin_unlock_irqrestore(&shard->lock, flags);
+	spin_lock(&causes->below_lock);
+	for (c = 0; c < PSI_NR_CAUSES; c++)
+		sum_add(&sums[c], &causes->below[c]);
+	memset(causes->below, 0, sizeof(causes->below));
+	smp_store_release(&causes->below_pending, false);	/* as in take_shard() */
+	spin_unlock(&causes->below_lock);
+}
+
+/* Let a group have what was in one below it. */
+static void give_above(struct psi_causes *above, const struct psi_cause_sum sums[])
+{
+	int c;
+
+	if (!above)
+		return;
+
+	spin_lock(&above->below_lock);
+	for (c = 0; c < PSI_NR_CAUSES; c++)
+		sum_add(&above->below[c], &sums[c]);
+	WRITE_ONCE(above->below_pending, true);
+	spin_unlock(&above->below_lock);
 }
 
 /**
@@ -193,18 +208,19 @@ void psi_causes_init(struct psi_causes *causes, struct psi_cause_shard *shards,
 	causes->shards = shards;
 	causes->nr_shards = nr_shards;
 	causes->above = above;
+	spin_lock_init(&causes->below_lock);
 	mutex_init(&causes->lock);
 	causes->on = true;
 }
 
-static bool shards_are_pending(const struct psi_causes *causes)
+static bool is_pending(const struct psi_causes *causes)
 {
 	unsigned int i;
 
 	for (i = 0; i < causes->nr_shards; i++)
 		if (READ_ONCE(causes->shards[i].pending))
 			return true;
-	return false;
+	return READ_ONCE(causes->below_pending);
 }
 
 /**
@@ -212,66 +228,106 @@ static bool shards_are_pending(const struct psi_causes *causes)
  * @causes: of a group
  *
  * Context: any.
- * Return: false if all that has happened is in @shown, and handed on to the group above.
+ * Return: false if what can be shown of all that has happened is in @shown, and handed on
+ * to the group above.
  */
 bool psi_causes_are_pending(struct psi_causes *causes)
 {
-	if (shards_are_pending(causes))
+	if (is_pending(causes))
 		return true;
 
-	/* Whoever has just taken it has the lock until he has handed it on. */
-	smp_mb();
-	return mutex_is_locked(&causes->lock);
+	/* Whoever has just taken it has the mutex until he has handed it on. */
+	smp_rmb();
+	if (mutex_is_locked(&causes->lock))
+		return true;
+
+	/* What he has handed on is seen by who looks at the group above next. */
+	smp_acquire__after_ctrl_dep();
+	return false;
 }
 
-static void fold_locked(struct psi_causes *causes, u64 now)
+static void take_all(struct psi_causes *causes, u64 (*clock)(void), struct psi_cause_sum sums[])
+{
+	unsigned int i;
+
+	for (i = 0; i < causes->nr_shards; i++)
+		if (READ_ONCE(causes->shards[i].pending))
+			take_shard(&causes->shards[i], clock, sums);
+	if (READ_ONCE(causes->below_pending))
+		take_below(causes, sums);
+}
+
+static void fold_locked(struct psi_causes *causes, u64 (*clock)(void))
 {
 	struct psi_cause_sum sums[PSI_NR_CAUSES] = { };
-	unsigned int i;
 	int c;
 
 	lockdep_assert_held(&causes->lock);
 
-	for (i = 0; i < causes->nr_shards; i++)
-		if (READ_ONCE(causes->shards[i].pending))
-			take_shard(&causes->shards[i], now, sums);
-
-	for (c = 0; causes->on && c < PSI_NR_CAUSES; c++)
+	take_all(causes, clock, sums);
+	for (c = 0; READ_ONCE(causes->on) && c < PSI_NR_CAUSES; c++)
 		sum_add(&causes->shown[c], &sums[c]);
-	if (causes->above)
-		give_shard(&causes->above->shards[0], sums);
+	give_above(causes->above, sums);
 }
 
 /**
  * psi_causes_fold - show what has happened in a group, and tell the one above
  * @causes: of the group; those below it were folded before
- * @now:    ns
+ * @clock:  the time, ns; called with interrupts off
  *
  * A group that is switched off shows nothing of it, and hands it on all the same.
  *
  * Context: may sleep.
  */
-void psi_causes_fold(struct psi_causes *causes, u64 now)
+void psi_causes_fold(struct psi_causes *causes, u64 (*clock)(void))
 {
 	guard(mutex)(&causes->lock);
 
-	if (shards_are_pending(causes))
-		fold_locked(causes, now);
+	if (is_pending(causes))
+		fold_locked(causes, clock);
+}
+
+/**
+ * psi_causes_drain - tell the group above what has happened in one that nobody reads
+ * @causes: of the group
+ * @clock:  the time, ns; called with interrupts off
+ *
+ * Does not wait for whoever still reads. If there is one, a reader of the group above may
+ * for a moment not find what we hand on.
+ *
+ * Context: any, but not in interrupts.
+ */
+void psi_causes_drain(struct psi_causes *causes, u64 (*clock)(void))
+{
+	struct psi_cause_sum sums[PSI_NR_CAUSES] = { };
+
+	if (mutex_trylock(&causes->lock)) {
+		fold_locked(causes, clock);
+		mutex_unlock(&causes->lock);
+		return;
+	}
+
+	take_all(causes, clock, sums);
+	give_above(causes->above, sums);
 }
 
 /**
  * psi_causes_switch - show what happens from now on, or nothing of it
  * @causes: of a group; those below it were folded before
  * @on:     the former
+ * @clock:  the time, ns; called with interrupts off
  *
- * Context: may sleep.
+ * Does not wait for whoever reads; it is not more exact than his reading then.
+ *
+ * Context: any, but not in interrupts; nobody else switches.
  */
-void psi_causes_switch(struct psi_causes *causes, bool on)
+void psi_causes_switch(struct psi_causes *causes, bool on, u64 (*clock)(void))
 {
-	guard(mutex)(&causes->lock);
-
-	fold_locked(causes, local_clock());
-	causes->on = on;
+	if (mutex_trylock(&causes->lock)) {
+		fold_locked(causes, clock);
+		mutex_unlock(&causes->lock);
+	}
+	WRITE_ONCE(causes->on, on);
 }
 
 /* ------------------------------- Tasks ------------------------------- */
@@ -287,9 +343,31 @@ static noinline void tell_of_end(const struct task_struct *p, enum psi_cause cau
 	trace_psi_stall_end(p->psi.group->id, p->pid, psi_cause_names[cause], ns);
 }
 
+/* In the group and shard that @p is in now. */
+static __always_inline void begin_here(struct task_struct *p, unsigned int cpu, u64 now)
+{
+	struct psi_cause_shard *shard =
+		&p->psi.group->causes.shards[cpu / PSI_CPUS_PER_SHARD];
+
+	p->psi.cause_begun = now;
+	p->psi.cause_shard = shard;
+	write_begin(shard, p->psi.cause, now);
+	if (trace_psi_stall_begin_enabled())
+		tell_of_begin(p);
+}
+
+static __always_inline void end_here(struct task_struct *p, u64 now)
+{
+	enum psi_cause cause = p->psi.cause;
+	u64 ns = write_end(p->psi.cause_shard, cause, p->psi.cause_begun, now);
+
+	if (trace_psi_stall_end_enabled())
+		tell_of_end(p, cause, ns);
+}
+
 /**
  * psi_cause_begin - a section of a task begins
- * @p:     the task, in no section
+ * @p:     the task, in no section; the current one
  * @cause: why, not PSI_CAUSE_NONE
  * @cpu:   the CPU of the runqueue that it belongs to
  * @now:   clock of that, ns
@@ -298,33 +376,39 @@ static noinline void tell_of_end(const struct task_struct *p, enum psi_cause cau
  */
 void psi_cause_begin(struct task_struct *p, enum psi_cause cause, unsigned int cpu, u64 now)
 {
-	struct psi_cause_shard *shard =
-		&p->psi.group->causes.shards[cpu / PSI_CPUS_PER_SHARD];
-
 	p->psi.cause = cause;
-	p->psi.cause_begun = now;
-	p->psi.cause_shard = shard;
-	write_begin(shard, cause, now);
-	if (trace_psi_stall_begin_enabled())
-		tell_of_begin(p);
+	begin_here(p, cpu, now);
 }
 
 /**
  * psi_cause_end - the section that a task is in ends
- * @p:   the task, in the group in which that began
+ * @p:   the task, in the group in which that began; the current one, or dead
  * @now: clock of its runqueue, ns
  *
  * Context: rq lock held.
  */
 void psi_cause_end(struct task_struct *p, u64 now)
 {
-	enum psi_cause cause = p->psi.cause;
-	u64 ns;
-
-	ns = write_end(p->psi.cause_shard, cause, p->psi.cause_begun, now);
+	end_here(p, now);
 	p->psi.cause = PSI_CAUSE_NONE;
-	if (trace_psi_stall_end_enabled())
-		tell_of_end(p, cause, ns);
+}
+
+/**
+ * psi_cause_move - a task takes the section that it is in to another group
+ * @p:     the task, in a section
+ * @group: the other one
+ * @cpu:   the CPU of the runqueue that it belongs to
+ * @now:   clock of that, ns
+ *
+ * To the task itself, which may be running, and looks without a lock, it stays in it.
+ *
+ * Context: rq lock held.
+ */
+void psi_cause_move(struct task_struct *p, struct psi_group *group, unsigned int cpu, u64 now)
+{
+	end_here(p, now);
+	p->psi.group = group;
+	begin_here(p, cpu, now);
 }
 
 #if IS_ENABLED(CONFIG_PSI_KUNIT_TEST)
@@ -375,7 +459,7 @@ struct psi_cause_shard *psi_cause_shards_alloc(gfp_t gfp)
  */
 void psi_gather_causes(struct psi_group *group)
 {
-	psi_causes_fold(&group->causes, local_clock());
+	psi_causes_fold(&group->causes, local_clock);
 }
 
 /**
@@ -414,22 +498,3 @@ int psi_causes_show(struct seq_file *m, struct psi_group *group)
 			   div_u64(sums[c].max, NSEC_PER_USEC));
 	return 0;
 }
-
-#ifdef CONFIG_PROC_FS
-
-static int causes_proc_show(struct seq_file *m, void *unused)
-{
-	psi_gather_system();
-	return psi_causes_show(m, &psi_system);
-}
-
-/* After psi_show.c's, which makes the directory. */
-static int __init causes_proc_init(void)
-{
-	if (static_branch_unlikely(&psi_enabled))
-		proc_create_single("pressure/memory.causes", 0444, NULL, causes_proc_show);
-	return 0;
-}
-fs_initcall(causes_proc_init);
-
-#endif /* CONFIG_PROC_FS */

@@ -15,7 +15,7 @@
 #define PSI_NR_CAUSES		(PSI_CAUSE_LAST)	/* PSI_CAUSE_NONE is none */
 
 /* CPUs that write to the same cache lines. */
-#define PSI_CPUS_PER_SHARD	16
+#define PSI_CPUS_PER_SHARD	8
 
 /**
  * struct psi_cause_sum - sections of one cause
@@ -63,8 +63,11 @@ struct psi_cause_shard {
  * @shards:    what has not been folded yet, one for PSI_CPUS_PER_SHARD CPUs; fixed
  * @nr_shards: how many; fixed
  * @above:     the group above, or NULL; fixed
- * @lock:      for all that follows
- * @on:        what is folded is shown
+ * @below_lock: for @below
+ * @below_pending: there is something in @below; may be read without the lock
+ * @below:     what groups below have handed on and was not folded yet
+ * @lock:      for @shown
+ * @on:        what is folded is shown; changes under cgroup_mutex
  * @shown:     by cause, less PSI_CAUSE_NONE, of the group and all below it
  */
 struct psi_causes {
@@ -72,7 +75,11 @@ struct psi_causes {
 	unsigned int		nr_shards;
 	struct psi_causes	*above;
 
-	struct mutex		lock;	/* see above */
+	spinlock_t		below_lock;	/* see above */
+	bool			below_pending;
+	struct psi_cause_sum	below[PSI_NR_CAUSES];
+
+	struct mutex		lock;		/* see above */
 	bool			on;
 	struct psi_cause_sum	shown[PSI_NR_CAUSES];
 };
@@ -88,22 +95,24 @@ static inline bool psi_cause_is_stall(enum psi_cause cause)
 	return cause != PSI_CAUSE_NONE && cause != PSI_CAUSE_REQUESTED_RECLAIM;
 }
 
-/* pure */
+/* without tasks */
 void psi_causes_init(struct psi_causes *causes, struct psi_cause_shard *shards,
 		     unsigned int nr_shards, struct psi_causes *above);
-void psi_causes_fold(struct psi_causes *causes, u64 now);
+void psi_causes_fold(struct psi_causes *causes, u64 (*clock)(void));
+void psi_causes_drain(struct psi_causes *causes, u64 (*clock)(void));
+void psi_causes_switch(struct psi_causes *causes, bool on, u64 (*clock)(void));
+bool psi_causes_are_pending(struct psi_causes *causes);
 void psi_cause_test_begin(struct psi_cause_shard *shard, enum psi_cause cause, u64 now);
 u64 psi_cause_test_end(struct psi_cause_shard *shard, enum psi_cause cause, u64 begun, u64 now);
 
 /* sections of tasks; for psi.c */
 void psi_cause_begin(struct task_struct *p, enum psi_cause cause, unsigned int cpu, u64 now);
 void psi_cause_end(struct task_struct *p, u64 now);
+void psi_cause_move(struct task_struct *p, struct psi_group *group, unsigned int cpu, u64 now);
 
 /* groups */
 unsigned int psi_cause_nr_shards(void);
 struct psi_cause_shard *psi_cause_shards_alloc(gfp_t gfp);
-bool psi_causes_are_pending(struct psi_causes *causes);
-void psi_causes_switch(struct psi_causes *causes, bool on);
 
 /* the files */
 struct psi_group;

@@ -19,6 +19,8 @@
 #include "psi_cpu.h"
 #include "psi_hooks.h"
 
+#include <trace/events/psi.h>
+
 #define MAX_GROUPS	6
 #define NR_SHARDS	3
 #define MAX_SECTIONS	40
@@ -41,6 +43,19 @@ static struct world *new_world(struct kunit *test, int nr, const int above[])
 		psi_causes_init(&w->group[i], w->shard[i], NR_SHARDS,
 				above[i] < 0 ? NULL : &w->group[above[i]]);
 	return w;
+}
+
+static u64 test_now;
+
+static u64 test_clock(void)
+{
+	return test_now;
+}
+
+static void fold_at(struct psi_causes *causes, u64 now)
+{
+	test_now = now;
+	psi_causes_fold(causes, test_clock);
 }
 
 static const int alone[] = { -1 };
@@ -91,7 +106,7 @@ static void sections_that_have_ended(struct kunit *test)
 	begin(shard, PSI_CAUSE_LAST, t + 1000);
 	end(shard, PSI_CAUSE_LAST, t + 1000, t + 1007);
 
-	psi_causes_fold(&w->group[0], t + 2000);
+	fold_at(&w->group[0], t + 2000);
 	expect(test, &w->group[0], PSI_CAUSE_SWAPIN, 2, 350, 300);
 	expect(test, &w->group[0], PSI_CAUSE_LAST, 1, 7, 7);
 	for (c = 1; c <= PSI_NR_CAUSES; c++)
@@ -108,16 +123,16 @@ static void a_section_that_lasts(struct kunit *test)
 
 	begin(shard, PSI_CAUSE_THRASHING, t);
 	begin(shard, PSI_CAUSE_THRASHING, t + 10);
-	psi_causes_fold(&w->group[0], t + 100);
+	fold_at(&w->group[0], t + 100);
 	expect(test, &w->group[0], PSI_CAUSE_THRASHING, 0, 100 + 90, 0);
 	KUNIT_EXPECT_TRUE(test, psi_causes_are_pending(&w->group[0]));
 
 	end(shard, PSI_CAUSE_THRASHING, t, t + 120);
-	psi_causes_fold(&w->group[0], t + 200);
+	fold_at(&w->group[0], t + 200);
 	expect(test, &w->group[0], PSI_CAUSE_THRASHING, 1, 120 + 190, 120);
 
 	end(shard, PSI_CAUSE_THRASHING, t + 10, t + 210);
-	psi_causes_fold(&w->group[0], t + 1000);
+	fold_at(&w->group[0], t + 1000);
 	expect(test, &w->group[0], PSI_CAUSE_THRASHING, 2, 120 + 200, 200);
 	KUNIT_EXPECT_FALSE(test, psi_causes_are_pending(&w->group[0]));
 }
@@ -133,7 +148,7 @@ static void time_of_tasks(struct kunit *test)
 		begin(&w->shard[0][i % NR_SHARDS], PSI_CAUSE_MEMCG_HIGH, t);
 	for (i = 0; i < MAX_SECTIONS; i++)
 		end(&w->shard[0][i % NR_SHARDS], PSI_CAUSE_MEMCG_HIGH, t, t + 1000);
-	psi_causes_fold(&w->group[0], t + 1000);
+	fold_at(&w->group[0], t + 1000);
 	expect(test, &w->group[0], PSI_CAUSE_MEMCG_HIGH, MAX_SECTIONS,
 	       MAX_SECTIONS * 1000, 1000);
 }
@@ -150,14 +165,14 @@ static void groups_above(struct kunit *test)
 		end(w->shard[i], PSI_CAUSE_READBACK, t, t + 10 * (i + 1));
 	}
 	for (i = 2; i >= 0; i--)
-		psi_causes_fold(&w->group[i], t + 100);
+		fold_at(&w->group[i], t + 100);
 	expect(test, &w->group[2], PSI_CAUSE_READBACK, 1, 30, 30);
 	expect(test, &w->group[1], PSI_CAUSE_READBACK, 2, 50, 30);
 	expect(test, &w->group[0], PSI_CAUSE_READBACK, 3, 60, 30);
 
 	/* Nothing twice. */
 	for (i = 2; i >= 0; i--)
-		psi_causes_fold(&w->group[i], t + 200);
+		fold_at(&w->group[i], t + 200);
 	expect(test, &w->group[0], PSI_CAUSE_READBACK, 3, 60, 30);
 }
 
@@ -168,14 +183,14 @@ static void groups_above_later(struct kunit *test)
 	u64 t = w->now;
 
 	begin(w->shard[2], PSI_CAUSE_OTHER, t);
-	psi_causes_fold(&w->group[2], t + 50);
+	fold_at(&w->group[2], t + 50);
 	expect(test, &w->group[2], PSI_CAUSE_OTHER, 0, 50, 0);
 	expect(test, &w->group[0], PSI_CAUSE_OTHER, 0, 0, 0);
 
 	end(w->shard[2], PSI_CAUSE_OTHER, t, t + 60);
-	psi_causes_fold(&w->group[2], t + 70);
-	psi_causes_fold(&w->group[1], t + 80);
-	psi_causes_fold(&w->group[0], t + 90);
+	fold_at(&w->group[2], t + 70);
+	fold_at(&w->group[1], t + 80);
+	fold_at(&w->group[0], t + 90);
 	expect(test, &w->group[0], PSI_CAUSE_OTHER, 1, 60, 60);
 }
 
@@ -187,13 +202,13 @@ static void switched_off_and_on(struct kunit *test)
 	int i;
 
 	begin(w->shard[1], PSI_CAUSE_SWAPIN, t);
-	psi_causes_fold(&w->group[1], t + 100);
+	fold_at(&w->group[1], t + 100);
 	w->group[1].on = false;
-	psi_causes_fold(&w->group[1], t + 1000);
+	fold_at(&w->group[1], t + 1000);
 	w->group[1].on = true;
 	end(w->shard[1], PSI_CAUSE_SWAPIN, t, t + 1005);
 	for (i = 2; i >= 0; i--)
-		psi_causes_fold(&w->group[i], t + 2000);
+		fold_at(&w->group[i], t + 2000);
 	expect(test, &w->group[1], PSI_CAUSE_SWAPIN, 1, 105, 1005);
 	expect(test, &w->group[0], PSI_CAUSE_SWAPIN, 1, 1005, 1005);
 }
@@ -206,18 +221,18 @@ static void clocks_that_differ(struct kunit *test)
 	u64 t = w->now;
 
 	begin(shard, PSI_CAUSE_SWAPIN, t);
-	psi_causes_fold(&w->group[0], t - 5);		/* read before it began */
+	fold_at(&w->group[0], t - 5);		/* read before it began */
 	expect(test, &w->group[0], PSI_CAUSE_SWAPIN, 0, 0, 0);
-	psi_causes_fold(&w->group[0], t + 100);
+	fold_at(&w->group[0], t + 100);
 	expect(test, &w->group[0], PSI_CAUSE_SWAPIN, 0, 100, 0);
 	end(shard, PSI_CAUSE_SWAPIN, t, t + 90);	/* ends before that */
-	psi_causes_fold(&w->group[0], t + 101);
+	fold_at(&w->group[0], t + 101);
 	expect(test, &w->group[0], PSI_CAUSE_SWAPIN, 1, 100, 90);
 
 	/* The 10 too many are made up for by the next section. */
 	begin(shard, PSI_CAUSE_SWAPIN, t + 200);
 	KUNIT_EXPECT_EQ(test, end(shard, PSI_CAUSE_SWAPIN, t + 200, t + 230), 30);
-	psi_causes_fold(&w->group[0], t + 300);
+	fold_at(&w->group[0], t + 300);
 	expect(test, &w->group[0], PSI_CAUSE_SWAPIN, 2, 120, 90);
 
 	KUNIT_EXPECT_EQ(test, end(shard, PSI_CAUSE_SWAPIN, t + 400, t + 399), 0);
@@ -233,7 +248,7 @@ static void large_times(struct kunit *test)
 
 	for (i = 0; i < 100; i++)
 		begin(w->shard[0], PSI_CAUSE_THRASHING, t);
-	psi_causes_fold(&w->group[0], t + year);
+	fold_at(&w->group[0], t + year);
 	expect(test, &w->group[0], PSI_CAUSE_THRASHING, 0, 100 * year, 0);
 }
 
@@ -312,7 +327,7 @@ static void fold_below(struct world *w, int group)
 
 	for (g = MAX_GROUPS - 1; g >= group; g--)
 		if (is_in(g, group))
-			psi_causes_fold(&w->group[g], w->now);
+			fold_at(&w->group[g], w->now);
 }
 
 static void compare(struct kunit *test, struct world *w, int group, const struct sums *sums,
@@ -353,6 +368,51 @@ static void random_histories(struct kunit *test)
 	}
 }
 
+/* who removes a group does not wait for those who still read it, and nothing is lost. */
+static void drained_while_it_is_read(struct kunit *test)
+{
+	struct world *w = new_world(test, 3, chain);
+	u64 t = w->now;
+
+	begin(&w->shard[1][0], PSI_CAUSE_SWAPIN, t);
+	end(&w->shard[1][0], PSI_CAUSE_SWAPIN, t, t + 100);
+	test_now = t + 200;
+	mutex_lock(&w->group[1].lock);
+	psi_causes_drain(&w->group[1], test_clock);
+	psi_causes_switch(&w->group[1], false, test_clock);
+	mutex_unlock(&w->group[1].lock);
+	fold_at(&w->group[0], t + 300);
+	KUNIT_EXPECT_EQ(test, w->group[0].shown[PSI_CAUSE_SWAPIN - 1].count, 1);
+	KUNIT_EXPECT_EQ(test, w->group[0].shown[PSI_CAUSE_SWAPIN - 1].total, 100);
+	KUNIT_EXPECT_FALSE(test, w->group[1].on);
+
+	/* and there is not anything to hand on twice */
+	fold_at(&w->group[1], t + 400);
+	fold_at(&w->group[0], t + 500);
+	KUNIT_EXPECT_EQ(test, w->group[0].shown[PSI_CAUSE_SWAPIN - 1].count, 1);
+}
+
+static struct psi_cause_shard *watched;
+
+static u64 clock_under_lock(void)
+{
+	return raw_spin_is_locked(&watched->lock) ? test_now : 0;
+}
+
+/* a fold's time is no older than what has begun before it. */
+static void time_of_a_fold(struct kunit *test)
+{
+	struct world *w = new_world(test, 1, alone);
+
+	if (!IS_ENABLED(CONFIG_SMP))
+		kunit_skip(test, "there is no lock to be looked at");
+	watched = &w->shard[0][1];
+	begin(watched, PSI_CAUSE_SWAPIN, w->now);
+	test_now = w->now + 100;
+	psi_causes_fold(&w->group[0], clock_under_lock);
+	KUNIT_EXPECT_EQ(test, w->group[0].shown[PSI_CAUSE_SWAPIN - 1].total, 100);
+}
+
 static struct kunit_case cause_cases[] = {
 	KUNIT_CASE(sections_that_have_ended),
 	KUNIT_CASE(a_section_that_lasts),
@@ -362,6 +422,8 @@ static struct kunit_case cause_cases[] = {
 	KUNIT_CASE(switched_off_and_on),
 	KUNIT_CASE(clocks_that_differ),
 	KUNIT_CASE(large_times),
+	KUNIT_CASE(drained_while_it_is_read),
+	KUNIT_CASE(time_of_a_fold),
 	KUNIT_CASE(random_histories),
 	{}
 };
@@ -554,6 +616,50 @@ static void moved_within_a_section(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, to.max, to.total);
 }
 
+static void note_cause(void *cause, u64 group, pid_t pid, const char *name, u64 ns)
+{
+	*(int *)cause = current->psi.cause;
+}
+
+/*
+ * R-14: a task looks without a lock whether it is in a section. It has to find that it is,
+ * also in the midst of being moved.
+ */
+static void in_a_section_while_it_moves(struct kunit *test)
+{
+	struct place *at = test->priv;
+	int cause = PSI_CAUSE_NONE;
+	unsigned long flags;
+
+	KUNIT_ASSERT_EQ(test, register_trace_psi_stall_end(note_cause, &cause), 0);
+	psi_move_task(current, at->here);
+	psi_memstall_enter_cause(&flags, PSI_CAUSE_READBACK);
+	psi_move_task(current, at->beside);
+	unregister_trace_psi_stall_end(note_cause, &cause);
+	tracepoint_synchronize_unregister();
+	KUNIT_EXPECT_EQ(test, cause, PSI_CAUSE_READBACK);
+	psi_memstall_leave(&flags);
+	psi_move_task(current, &psi_system);
+}
+
+/* sections that are not left in order do no harm. */
+static void left_out_of_order(struct kunit *test)
+{
+	struct place *at = test->priv;
+	unsigned long first, second;
+
+	psi_move_task(current, at->here);
+	psi_memstall_enter_cause(&first, PSI_CAUSE_THRASHING);
+	psi_memstall_enter_cause(&second, PSI_CAUSE_SWAPIN);
+	psi_memstall_leave(&first);
+	psi_memstall_leave(&second);
+	KUNIT_EXPECT_FALSE(test, is_stalled());
+	KUNIT_EXPECT_EQ(test, current->psi.cause, PSI_CAUSE_NONE);
+	psi_move_task(current, &psi_system);
+	KUNIT_EXPECT_EQ(test, read_sum(at->here, PSI_CAUSE_THRASHING).count, 1);
+	KUNIT_EXPECT_FALSE(test, psi_causes_are_pending(&at->here->causes));
+}
+
 /* the group above keeps what was in one that is no more. */
 static void group_is_removed(struct kunit *test)
 {
@@ -610,6 +716,8 @@ static struct kunit_case live_cases[] = {
 	KUNIT_CASE(requested_within_a_stall),
 	KUNIT_CASE(read_while_it_lasts),
 	KUNIT_CASE(moved_within_a_section),
+	KUNIT_CASE(in_a_section_while_it_moves),
+	KUNIT_CASE(left_out_of_order),
 	KUNIT_CASE(group_is_removed),
 	KUNIT_CASE(dead_within_a_section),
 	{}

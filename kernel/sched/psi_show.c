@@ -19,6 +19,7 @@
 #include <linux/uaccess.h>
 
 #include "psi_avgs.h"
+#include "psi_cause.h"
 #include "psi_hooks.h"
 #include "psi_trigger.h"
 
@@ -187,6 +188,12 @@ static const struct proc_ops psi_proc_ops = {
 	.proc_release	= psi_proc_release,
 };
 
+static int psi_proc_causes_show(struct seq_file *m, void *unused)
+{
+	psi_gather_system();
+	return psi_causes_show(m, &psi_system);
+}
+
 static int __init psi_proc_init(void)
 {
 	int i;
@@ -195,6 +202,7 @@ static int __init psi_proc_init(void)
 		return 0;
 
 	proc_mkdir("pressure", NULL);
+	proc_create_single("pressure/memory.causes", 0444, NULL, psi_proc_causes_show);
 	for (i = 0; i < ARRAY_SIZE(psi_files); i++)
 		proc_create_data(psi_files[i].path, PSI_FILE_MODE, NULL, &psi_proc_ops,
 				 (void *)(uintptr_t)psi_files[i].res);
