@@ -965,13 +965,13 @@ void psi_cpu_set_throttled(struct rq *rq, struct psi_node *node, bool throttled,
  *
  * Takes the CPU's rq lock.
  *
- * Context: interrupts on.
+ * Context: any without that; at boot, before there are interrupts, as well.
  */
 void psi_cpu_set_traced(struct psi_node *node, int cpu, bool traced)
 {
 	struct rq *rq = cpu_rq(cpu);
 
-	guard(rq_lock_irq)(rq);
+	guard(rq_lock_irqsave)(rq);
 
 	nodes_write_begin(rq, sched_now(rq));
 	psi_node_set_traced(node, traced);

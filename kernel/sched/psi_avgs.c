@@ -303,7 +303,7 @@ struct fold {
 	bool		may_idle;
 };
 
-/* Those of the CPU on which the group's stalls have grown by so much. */
+/* Add this CPU's quota times; @growth is what its stalls have grown by. */
 static void fold_quotas(const struct psi_node *node, struct fold *fold, u32 quota_times[],
 			const u32 growth[])
 {
@@ -757,8 +757,8 @@ struct psi_group *psi_group_alloc(struct psi_group *parent)
 			node->quota = per_cpu_ptr(quota, cpu);
 			psi_node_set_limit(node, per_cpu_ptr(group->limit->quota, cpu), 0);
 		}
-		psi_node_set_traced(node, psi_is_traced);
 	}
+	psi_trace_group_add(group);
 	psi_debug_group_add(group);
 	return group;
 }
@@ -804,6 +804,7 @@ void psi_group_free(struct psi_group *group)
 	if (!group)
 		return;
 
+	psi_trace_group_del(group);
 	forget_fold(group);
 	psi_trigger_forget(group);
 	psi_gather_causes(group);	/* its ancestors keep them */

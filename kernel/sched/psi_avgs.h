@@ -91,7 +91,6 @@ struct psi_cpu_split {
  * @avgs_due: when they have to go there next, ns
  * @stall:    what is shown
  * @causes:   why its tasks are stalled on memory; see psi_cause.c
- * @id:       of the cgroup, as programs know it; 1 is the system
  * @quota_total: how much of PSI_CPU_SOME and PSI_CPU_FULL is because of a cpu.max, by
  *            enum psi_quota_time, ns
  * @quota:    psi_node::quota of its nodes, or NULL; once there, it stays. This and the
@@ -101,6 +100,7 @@ struct psi_cpu_split {
  * @tg:       its task group, if it is its own @limit; read under a rq lock as well
  * @unsplit:  there was no memory for @quota, or that of a group above
  * @id:       of the cgroup, as programs know it; 1 is the system
+ * @trace_link: of all groups; see psi_trace.c
  * @rcu:      for the end
  * @debug_link: of all groups, with CONFIG_PSI_DEBUG; see psi_debug.c
  */
@@ -132,6 +132,7 @@ struct psi_group {
 	struct psi_monitors	monitors[PSI_NR_POLLERS];
 	struct psi_causes	causes;
 	u64			id;
+	struct list_head	trace_link;
 	struct rcu_head		rcu;
 #ifdef CONFIG_PSI_DEBUG
 	struct list_head	debug_link;

@@ -34,7 +34,8 @@ void psi_cpu_set_throttled(struct rq *rq, struct psi_node *node, bool throttled,
 /* for tracing */
 void psi_cpu_set_traced(struct psi_node *node, int cpu, bool traced);
 
-/* psi_trace.c; cgroup_mutex */
-extern bool psi_is_traced;
+/* psi_trace.c */
+void psi_trace_group_add(struct psi_group *group);
+void psi_trace_group_del(struct psi_group *group);
 
 #endif /* _KERNEL_SCHED_PSI_CPU_H */

@@ -49,16 +49,16 @@
  * PSI_CHAIN_MAX nodes, so that whoever walks along one is soon at its end.
  *
  * Why a node is in PSI_CPU_SOME or _FULL is found out in nodes with PSI_NODE_QUOTA only:
- * where a cpu.max is used up, at the group, above or below it. Such a node does not
- * follow, and does all of its changes the long way. Two questions are answered apart
- * from each other, so that nobody has to visit what is below a group when it is
- * throttled:
+ * where a cpu.max is used up, at the group, above or below it, and always in those below a
+ * cpu.max that have no task group. Such a node does not follow, and does all of its changes
+ * the long way. Two questions are answered apart from each other, so that when a group is
+ * throttled only task groups are told, which the scheduler visits anyway:
  *
  *	from above	Is the group held back as a whole? Each group that has a task
  *			group has two clocks, which run while it is throttled and while
- *			only a group above it is. PSI_CPU_SOME of all nodes without a
- *			task group, from there down to the next ones that have, is
- *			measured by these clocks as well as by the usual one.
+ *			only a group above it is. PSI_CPU_SOME of its node, and of all
+ *			without a task group from there down to the next ones that have,
+ *			is measured by these clocks as well as by the usual one.
  *
  *	from below	Is what waits here held back there? A child whose group is
  *			throttled contributes PSI_HELD, and so does one of which all
@@ -83,6 +83,7 @@
  * has to live until they are gone.
  */
 #include <linux/bitops.h>
+#include <linux/bug.h>
 #include <linux/cache.h>
 #include <linux/compiler.h>
 #include <linux/init.h>
@@ -381,6 +382,10 @@ static __always_inline void node_count(struct psi_node *node, u32 old, u32 new)
 {
 	u32 diff = old ^ new, come, gone;
 
+	/* That is for nodes with PSI_NODE_QUOTA, and not for psi_states(). */
+	if (IS_ENABLED(CONFIG_PSI_DEBUG))
+		WARN_ON_ONCE((old | new) & PSI_HELD);
+
 	/* Otherwise it is taken apart again, into more than it was. */
 	if (!__builtin_constant_p(diff))
 		OPTIMIZER_HIDE_VAR(diff);
@@ -445,13 +450,14 @@ static u32 ancestor_clock(const struct psi_quota *q, u32 now)
 /* By which clock each enum psi_quota_time is measured in this node. */
 static void quota_clocks(const struct psi_quota *q, u32 now, u32 clock[])
 {
+	const struct psi_quota *limit = READ_ONCE(q->limit);
 	u32 own = 0, ancestor = 0;
 
-	if (q->limit) {
-		own = own_clock(q->limit, now);
-		ancestor = ancestor_clock(q->limit, now);
+	if (limit) {
+		own = own_clock(limit, now);
+		ancestor = ancestor_clock(limit, now);
 	}
-	if (q->limit != q) {
+	if (limit != q) {
 		ancestor += own;
 		own = 0;
 	}
@@ -856,7 +862,10 @@ bool psi_node_set_parent(struct psi_node *node, struct psi_node *parent, u32 now
 
 	from.old = node_gives(end, from.node);
 	to.new = node_gives(end, to.node);
-	/* What is told of PSI_HELD is told before that it may be. */
+	/*
+	 * Nodes above have PSI_NODE_QUOTA before they are handed PSI_HELD, and until it is
+	 * taken back: others would take it for a bit of what they count.
+	 */
 	climb_nr_throttled(to.node, throttled, now);
 	notify = psi_node_switch(from, to, now);
 	climb_nr_throttled(from.node, -throttled, now);
@@ -880,7 +889,7 @@ void psi_node_set_limit(struct psi_node *node, struct psi_quota *limit, u32 now)
 
 	/* From one clock to another. */
 	quota_set_lasting(q, 0, now);
-	q->limit = limit;
+	WRITE_ONCE(q->limit, limit);
 	node_update_quota(node, now);
 }
 
@@ -918,7 +927,7 @@ void psi_node_set_throttled(struct psi_node *node, bool throttled, bool held, u3
 	q->throttled = throttled;
 	q->held = held;
 
-	/* What is told of PSI_HELD is told before that it may be, and after that it is not. */
+	/* As in psi_node_set_parent(). */
 	if (more > 0)
 		climb_nr_throttled(node, more, now);
 	node_update_quota(node, now);

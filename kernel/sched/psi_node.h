@@ -114,9 +114,8 @@ static inline u32 psi_elapsed(u32 from, u32 to)
 }
 
 /*
- * Of the time that a node is in PSI_CPU_SOME and PSI_CPU_FULL: how long was the CPU not
- * what is short, but all that waited was held back by a cpu.max (R-19)? The rest is
- * contention.
+ * Of the time that a node is in PSI_CPU_SOME and PSI_CPU_FULL: for how long did all that
+ * waited wait for a cpu.max, not for the CPU (R-19)? The rest is contention.
  */
 enum psi_quota_time {
 	PSI_OWN_SOME, PSI_OWN_FULL,

@@ -6,7 +6,8 @@
  * like all others, and tells whether a quota is what they wait for. This file tells it
  * of the task groups: which of them have a cpu.max, or are below one that has, and on
  * which CPUs it is used up at the moment. What the scheduler knows of that is read in
- * one place, throttle_state().
+ * one place, throttle_state(). A group is held (back) on a CPU if it is throttled there, or
+ * one above it is; its limit is the group by whose task group that is known.
  *
  * Where the cpu controller is not enabled, groups have no task group of their own. They
  * are held back with the nearest one above that has (psi_group::limit), and need not be
@@ -55,10 +56,15 @@ static void throttle_state(struct task_group *tg, int cpu, bool *throttled, bool
 	*held = cfs_rq->throttled || cfs_rq->throttle_count;
 }
 
-/* Has the task group, or one above it, a cpu.max? */
-static bool has_limit(struct task_group *tg)
+/* Has it a cpu.max of its own? Who changes that calls psi_quota_written() afterwards. */
+static bool has_cpu_max(struct task_group *tg)
 {
-	return tg->cfs_bandwidth.hierarchical_quota != RUNTIME_INF;
+	bool has;
+
+	raw_spin_lock_irq(&tg->cfs_bandwidth.lock);
+	has = tg->cfs_bandwidth.quota != RUNTIME_INF;
+	raw_spin_unlock_irq(&tg->cfs_bandwidth.lock);
+	return has;
 }
 
 /* see psi_throttle() */
@@ -67,12 +73,17 @@ void __psi_throttle(struct rq *rq, struct task_group *tg)
 	struct cgroup *cgrp = tg->css.cgroup;
 	struct psi_group *group = cgrp ? cgrp->psi : NULL;
 	bool throttled, held;
+	struct psi_quota *q;
 
 	lockdep_assert_rq_held(rq);
 
 	if (!group || READ_ONCE(group->tg) != tg)
 		return;
 	throttle_state(tg, cpu_of(rq), &throttled, &held);
+	/* Of groups that hold each other back, not much is to be done at most calls. */
+	q = per_cpu_ptr(group->quota, cpu_of(rq));
+	if (q->throttled == throttled && q->held == held)
+		return;
 	psi_cpu_set_throttled(rq, per_cpu_ptr(group->nodes, cpu_of(rq)), throttled, held);
 }
 
@@ -90,7 +101,7 @@ static void set_nodes_limit(struct psi_group *group, struct psi_group *limit)
 	}
 }
 
-/* Room for what follows from a cpu.max, in the group and all above it but the system. */
+/* Allocate psi_quota for the group and all above it but the system. */
 static int add_quotas(struct psi_group *group)
 {
 	struct psi_quota __percpu *quota;
@@ -150,20 +161,30 @@ static void set_limit(struct psi_group *group, struct psi_group *limit, struct t
 		set_task_group(group, tg);
 }
 
-/* Takes the group's own task group, or NULL. Return: false if nothing has changed. */
+/* Nobody can tell any more what the group, and those above it, wait for. */
+static void set_unsplit(struct psi_group *group)
+{
+	for (; group->parent; group = group->parent)
+		WRITE_ONCE(group->unsplit, true);
+}
+
+/*
+ * Takes the group's own task group, or NULL. Return: false if nothing has changed, neither
+ * for those below.
+ */
 static bool update_limit(struct psi_group *group, struct task_group *tg)
 {
 	struct psi_group *limit = group->parent->limit;
 
 	if (tg)
-		limit = has_limit(tg) ? group : NULL;
-	else if (group->parent->unsplit)
+		limit = limit || has_cpu_max(tg) ? group : NULL;
+	if (group->parent->unsplit)
 		WRITE_ONCE(group->unsplit, true);
 	if (limit == group->limit && (limit != group || tg == group->tg))
 		return false;
 
 	if (limit && add_quotas(group))
-		WRITE_ONCE(group->unsplit, true);
+		set_unsplit(group);
 	else
 		set_limit(group, limit, tg);
 	return true;
@@ -189,6 +210,11 @@ static void update_limits(struct cgroup *cgrp, struct task_group *tg)
 	psi_debug_switch_begin();
 	css_for_each_descendant_pre(css, &cgrp->self) {
 		pos = css->cgroup;
+		/* One that has been removed has no tasks, but may stay for long. */
+		if (pos != cgrp && cgroup_is_dead(pos)) {
+			css = css_rightmost_descendant(css);
+			continue;
+		}
 		if (!update_limit(pos->psi, pos == cgrp ? tg : own_task_group(pos)))
 			css = css_rightmost_descendant(css);
 		cond_resched();

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pressure stall information: the trace events psi_state_begin and psi_state_end.
+ * Pressure stall information: its trace events, and what psi_state_begin and psi_state_end
+ * need.
  *
- * While one of them is enabled all nodes have PSI_NODE_TRACED, those of groups that are
- * made meanwhile as well. Such a node does not follow, and tells of each change of its
+ * While one of these two is enabled all nodes have PSI_NODE_TRACED, those of groups that
+ * are made meanwhile as well. Such a node does not follow, and tells of each change of its
  * states by itself. Otherwise nothing is done for it.
  *
- * Locking: cgroup_mutex for who is traced, as it keeps groups from coming and going.
- * (Trace events are enabled one at a time, so that without cgroups there is no need.)
- * psi_trace_states() is called with the CPU's rq lock held.
+ * Locking: psi_trace_mutex for the groups that there are and who is traced. Groups come and
+ * go with cgroup_mutex held, and trace events are enabled with locks of tracing held. Inside
+ * of it nothing but rq locks is taken, one after the other, so that it ties none of these
+ * together. Whoever enables one (that takes CAP_PERFMON or root) makes all who make groups
+ * wait. psi_trace_states() is called with the CPU's rq lock held.
  */
 #include <linux/bitops.h>
-#include <linux/cgroup.h>
+#include <linux/cleanup.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/smp.h>
@@ -26,10 +31,12 @@
 /* The class psi_state of trace events has them as numbers. */
 static_assert(PSI_CPU_FULL == 5 && PSI_NONIDLE == 7);
 
-bool psi_is_traced;			/* cgroup_mutex */
-static unsigned int nr_enabled;		/* cgroup_mutex; of the two events */
+static DEFINE_MUTEX(psi_trace_mutex);
+static LIST_HEAD(groups);		/* all but that of the system */
+static unsigned int nr_enabled;		/* of the two events */
+static bool is_traced;
 
-/* Nearly always it is the one that tells. */
+/* Most often it is the one that tells. If not, who traces pays for a look at all. */
 static int cpu_of_node(const struct psi_node *node)
 {
 	int cpu = raw_smp_processor_id();
@@ -70,45 +77,55 @@ static void trace_group(struct psi_group *group)
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		psi_cpu_set_traced(per_cpu_ptr(group->nodes, cpu), cpu, psi_is_traced);
+		psi_cpu_set_traced(per_cpu_ptr(group->nodes, cpu), cpu, is_traced);
 		cond_resched();
 	}
 }
 
-#ifdef CONFIG_CGROUPS
-
-/* Of cgroups; the root's is that of the system. */
-static void trace_cgroups(void)
+/**
+ * psi_trace_group_add - a group has been made
+ * @group: the group
+ *
+ * Context: may sleep.
+ */
+void psi_trace_group_add(struct psi_group *group)
 {
-	struct cgroup_subsys_state *css;
-	struct psi_group *group;
+	guard(mutex)(&psi_trace_mutex);
 
-	css_for_each_descendant_pre(css, &cgrp_dfl_root.cgrp.self) {
-		group = css->cgroup->psi;
-		if (group && group != &psi_system)
-			trace_group(group);
-	}
+	list_add_tail(&group->trace_link, &groups);
+	if (is_traced)
+		trace_group(group);
 }
 
-#else
+/**
+ * psi_trace_group_del - a group is about to be freed
+ * @group: the group
+ *
+ * Context: may sleep.
+ */
+void psi_trace_group_del(struct psi_group *group)
+{
+	guard(mutex)(&psi_trace_mutex);
 
-static void trace_cgroups(void) { }
-
-#endif
+	list_del(&group->trace_link);
+}
 
 static void set_enabled(int more)
 {
+	struct psi_group *group;
+
 	if (!static_branch_unlikely(&psi_enabled))
 		return;
 
-	cgroup_lock();
+	guard(mutex)(&psi_trace_mutex);
+
 	nr_enabled += more;
-	if (psi_is_traced == !nr_enabled) {
-		psi_is_traced = nr_enabled;
-		trace_group(&psi_system);
-		trace_cgroups();
-	}
-	cgroup_unlock();
+	if (is_traced == !!nr_enabled)
+		return;
+	is_traced = nr_enabled;
+	trace_group(&psi_system);
+	list_for_each_entry(group, &groups, trace_link)
+		trace_group(group);
 }
 
 /* Somebody enables one of the two events, and nobody had. */
