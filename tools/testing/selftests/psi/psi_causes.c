@@ -608,8 +608,14 @@ static enum psi_result agent(const char *file, const char *value, const char *th
 	for (ms = 0; !*user.ready && ms < 10000; ms++)
 		sleep_ms(1);
 	a = start_agent(victim, file, value, then, 20);
-	sleep_ms(5000);
-	EXPECT(a->rounds > 1 && pages_stolen(victim) > 1000, "too little is reclaimed to tell");
+	for (ms = 0; ms < 30000; ms += 100) {
+		if (a->rounds > 2 && pages_stolen(victim) > 1000 &&
+		    all_have_grown(victim, &nothing, BIT(must)))
+			break;
+		sleep_ms(100);
+	}
+	EXPECT(ms < 30000, "too little is reclaimed to tell: %llu pages in %u rounds",
+	       pages_stolen(victim), a->rounds);
 	expect_growth(a->group, &nothing, BIT(REQUESTED), 0);
 	EXPECT(!read_group(a->group, PSI_MEMORY, &sample), "cannot read");
 	EXPECT(!sample.some.total && !sample.full.total, "it counts as a stall: %llu us",
@@ -771,11 +777,16 @@ static void huge_as_before(void)
 	write_text(THP "defrag", "madvise");
 }
 
+struct huge_user {
+	size_t size;
+	atomic_uint rounds;
+};
+
 /* Again and again, as it depends on the rest of the system what is done for it. */
 static void touch_huge(void *arg)
 {
-	size_t size = 64 * MB, offset;
-	atomic_uint *rounds = arg;
+	struct huge_user *user = arg;
+	size_t size = user->size, offset;
 	char *mem;
 
 	for (;;) {
@@ -786,7 +797,7 @@ static void touch_huge(void *arg)
 		for (offset = 0; offset < size; offset += PAGE)
 			mem[offset] = 1;
 		munmap(mem, size);
-		++*rounds;
+		user->rounds++;
 		sleep_ms(100);
 	}
 }
@@ -808,7 +819,7 @@ static enum psi_result compaction(const char *defrag, unsigned int must_group,
 {
 	const unsigned int may = BIT(DIRECT_RECLAIM) | BIT(DIRECT_COMPACTION) | BIT(KSWAPD) |
 				 BIT(KCOMPACTD) | BIT(SWAPIN) | BIT(THRASHING) | BIT(READBACK);
-	atomic_uint *rounds = shared_alloc(sizeof(*rounds));
+	struct huge_user *user = shared_alloc(sizeof(*user));
 	struct hog *h = shared_alloc(sizeof(*h));
 	const char *group;
 	struct causes from;
@@ -825,10 +836,12 @@ static enum psi_result compaction(const char *defrag, unsigned int must_group,
 	start_load(0, hog_memory, h);
 	wait_until(&h->done, 1);
 	psi_note("%zu MB free", free_bytes() / MB);
+	/* Far more than what is free in one piece. */
+	user->size = free_bytes() / 4 * 3;
 	wakes = kcompactd_wakes();
 	from = read_causes(NULL);
-	start_in_group(group, 0, touch_huge, rounds);
-	wait_until(rounds, 1);
+	start_in_group(group, 0, touch_huge, user);
+	wait_until(&user->rounds, 1);
 	for (ms = 0; ms < 60000 && !all_have_grown(NULL, &from, must_group | must_system);
 	     ms += 100)
 		sleep_ms(100);
@@ -1056,7 +1069,7 @@ static enum psi_result events_of_sections(void)
 	psi_note("events: %llu begin, %llu end, %llu us, the longest %llu us", begun, ended, sum,
 		 longest);
 	psi_note("file: %llu, %llu us, the longest %llu us", line.count, line.total, line.max);
-	EXPECT(ended > 10 && begun == ended && ended == line.count, "not as many as in the file");
+	EXPECT(ended > 2 && begun == ended && ended == line.count, "not as many as in the file");
 	/* The file adds up, and then cuts to us. */
 	EXPECT(sum <= line.total && line.total <= sum + ended, "not as long as in the file");
 	EXPECT(longest == line.max, "another longest one than in the file");

@@ -15,6 +15,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -33,7 +34,7 @@
 
 enum deed {
 	WRITES, OTHERS, FIRES, CLOSES, WAKEUPS, TOGGLES, READS, MAKES,
-	REMOVALS, MOVES, FORKS, HOTPLUGS, QUOTAS, CONTROLLERS, NR_DEEDS
+	REMOVALS, MOVES, FORKS, HOTPLUGS, QUOTAS, CONTROLLERS, TRACES, NR_DEEDS
 };
 
 /* What may come of it, apart from success: the group or file is just gone. */
@@ -55,6 +56,7 @@ static const struct {
 	[HOTPLUGS]	= { "CPUs off and on", { EBUSY } },
 	[QUOTAS]	= { "limits", { ENOENT, ENODEV } },
 	[CONTROLLERS]	= { "controllers on and off", { EBUSY, ENOENT, ENODEV } },
+	[TRACES]	= { "trace events on and off" },
 };
 
 #define MAX_GROUPS	8
@@ -832,14 +834,36 @@ static void switch_controllers(void *unused)
 
 static void read_causes(void *unused)
 {
-	char path[GROUP_PATH], text[512];
+	static const char * const files[] = { "cpu.pressure.causes", "memory.pressure.causes" };
+	char path[GROUP_PATH], text[2048];
 	ssize_t ret;
 
 	for (;;) {
-		ret = read_text(group_file(path, any_group(), "cpu.pressure.causes"), text,
+		ret = read_text(group_file(path, any_group(), files[random_below(2)]), text,
 				sizeof(text));
 		did(READS, ret < 0 ? ret : 0);
+		if (!random_below(4)) {
+			ret = read_text("/proc/pressure/memory.causes", text, sizeof(text));
+			did(READS, ret < 0 ? ret : 0);
+		}
 		pause_us(500);
+	}
+}
+
+#define TRACING		"/sys/kernel/tracing"
+
+static void not_traced(void)
+{
+	write_text(TRACING "/events/psi/psi_state_begin/enable", "0");
+}
+
+static void toggle_trace(void *unused)
+{
+	for (;;) {
+		did(TRACES, write_text(TRACING "/events/psi/psi_state_begin/enable", "1"));
+		pause_us(20000);
+		did(TRACES, write_text(TRACING "/events/psi/psi_state_begin/enable", "0"));
+		pause_us(50000);
 	}
 }
 
@@ -853,9 +877,76 @@ static void move_tasks_below(void *unused)
 	}
 }
 
+/* In which way the tasks of a group wait, us. */
+struct waits {
+	__u64 contention, own, ancestor;
+};
+
+static __u64 number_after(const char *text, const char *key)
+{
+	const char *at = strstr(text, key);
+
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+static bool read_waits(const char *group, struct waits *w)
+{
+	char path[GROUP_PATH], text[512];
+
+	if (read_text(group_file(path, group, "cpu.pressure.causes"), text, sizeof(text)) <= 0)
+		return false;
+	w->contention = number_after(text, "contention some=");
+	w->own = number_after(text, "own_quota some=");
+	w->ancestor = number_after(text, "ancestor_quota some=");
+	return true;
+}
+
+/* Has the group a cpu.max, or one above it? */
+static bool is_limited(const char *group)
+{
+	char path[GROUP_PATH], text[64];
+
+	while (strcmp(group, CGROUP_ROOT)) {
+		if (read_text(group_file(path, group, "cpu.max"), text, sizeof(text)) > 0 &&
+		    strncmp(text, "max", 3))
+			return true;
+		group = strndupa(group, strrchr(group, '/') - group);
+	}
+	return false;
+}
+
+#define NR_RACERS	6
+
+static pid_t racers[NR_RACERS];
+
+/* Those that stop leave some limits behind. Whoever is below one, and wants more, is told so. */
+static void expect_limits_known(void)
+{
+	struct waits from[MAX_GROUPS] = { }, to;
+	bool is_there[MAX_GROUPS];
+	int i;
+
+	for (i = 0; i < NR_RACERS; i++)
+		stop_load(racers[i]);
+	for (i = 0; i < race->groups; i++) {
+		set_pressure(race->group[i], true);
+		is_there[i] = read_waits(race->group[i], &from[i]);
+	}
+	sleep_ms(1000);
+	for (i = 0; i < race->groups; i++) {
+		if (!is_there[i] || !read_waits(race->group[i], &to) ||
+		    !is_limited(race->group[i]) || to.contention - from[i].contention < 100000)
+			continue;
+		EXPECT(to.own > from[i].own || to.ancestor > from[i].ancestor,
+		       "%s has a limit, and nothing but contention", race->group[i]);
+	}
+}
+
 /* All levels have the controller and a limit, at times. */
 static void start_quotas(int tasks)
 {
+	int i = 0;
+
 	prepare();
 	add_group(NULL, "a");
 	add_group(race->group[0], "b");
@@ -866,19 +957,43 @@ static void start_quotas(int tasks)
 	REQUIRE(!enable_controller(race->group[2], "+cpu"), "needs the cpu controller");
 	while (tasks--)
 		add_task(race->group[2 + tasks % 4], -1, tasks % 4 ? spin : nap, NULL);
-	start_load(-1, limit, NULL);
-	start_load(-1, switch_controllers, NULL);
 	start_load(-1, read_causes, NULL);
-	start_load(-1, move_tasks_below, NULL);
-	start_load(-1, toggle, NULL);
+	racers[i++] = start_load(-1, limit, NULL);
+	racers[i++] = start_load(-1, limit, NULL);
+	racers[i++] = start_load(-1, switch_controllers, NULL);
+	racers[i++] = start_load(-1, move_tasks_below, NULL);
+	racers[i++] = start_load(-1, toggle, NULL);
 }
 
 static enum psi_result quotas_against_everything(void)
 {
+	mount("tracefs", TRACING, "tracefs", 0, NULL);
+	REQUIRE(!access(TRACING "/events/psi", F_OK), "needs trace events");
+	undo_later(not_traced);
 	start_quotas(6);
+	start_load(-1, toggle_trace, NULL);
+	racers[NR_RACERS - 1] = start_load(-1, make_and_remove, NULL);
+	sleep_ms(2 * RACE_MS);
+	expect_limits_known();
+	return finish(0, 1u << QUOTAS | 1u << CONTROLLERS | 1u << TOGGLES | 1u << MOVES |
+		      1u << READS | 1u << REMOVALS | 1u << TRACES);
+}
+
+/* ---- causes against everything ---- */
+
+/* Tasks that are held back, moved and killed in the midst of it, and those who look. */
+static enum psi_result causes_against_everything(void)
+{
+	prepare();
+	add_groups();
+	add_memory_users(3);
+	add_sleepers(2);
+	start_load(-1, move_tasks, NULL);
+	start_load(-1, toggle, NULL);
 	start_load(-1, make_and_remove, NULL);
-	return finish(2 * RACE_MS, 1u << QUOTAS | 1u << CONTROLLERS | 1u << TOGGLES |
-		      1u << MOVES | 1u << READS | 1u << REMOVALS);
+	start_load(-1, read_causes, NULL);
+	start_load(-1, read_causes, NULL);
+	return finish(2 * RACE_MS, 1u << MOVES | 1u << TOGGLES | 1u << REMOVALS | 1u << READS);
 }
 
 static enum psi_result hotplug_against_quotas(void)
@@ -941,6 +1056,7 @@ static const struct psi_case cases[] = {
 	{ "R-14 fork and exit in groups against toggle", fork_against_toggle },
 	{ "R-14 CPU hotplug against moves and toggles", hotplug_against_all, 2 },
 	{ "R-19 R-14 quotas against everything", quotas_against_everything },
+	{ "R-19 R-14 causes against everything", causes_against_everything },
 	{ "R-19 CPU hotplug against quotas", hotplug_against_quotas, 2 },
 	{ "R-14 what is counted is what is so, amid everything",
 	  facts_amid_everything },
