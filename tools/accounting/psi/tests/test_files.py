@@ -75,19 +75,31 @@ def test_scripts(_fake):
     assert status == 0, said
 
 
-def names_in(script, table):
-    return re.findall(rf'@{table}\[\d+\] = "(\w+)";', (SOURCES / script).read_text())
+def fields_of(header, event):
+    """of a TRACE_EVENT, or of the class of a DEFINE_EVENT"""
+    of_class = re.search(rf"DEFINE_EVENT\w*\((\w+),\s+{event},", header)
+    name = of_class[1] if of_class else event
+    body = re.search(rf"(?:TRACE_EVENT|DECLARE_EVENT_CLASS)\({name},(.*?)TP_fast_assign",
+                     header, re.S)[1]
+    return {field: kind == "string"
+            for kind, field in re.findall(r"__(field|string)\((?:\w+, )?(\w+)", body)}
 
 
-def test_names(_fake):
-    """the scripts know causes and states by the numbers that the tracepoints have"""
+def test_fields(_fake):
+    """the scripts use tracepoints and fields that are there, and text as text"""
     header = SOURCES.parents[2] / "include/trace/events/psi.h"
     if not header.exists():
         raise lib.Skip("a kernel without the tracepoints")
-    text = header.read_text()
-    assert names_in("psi-stacks.bt", "name") == re.findall(r'EMe?\(PSI_CAUSE_\w+,\s+"(\w+)"', text)
-    states = re.findall(r'\{ \d, "(\w+)" \}', text)
-    assert names_in("psi-triggers.bt", "state") == states
+    used = 0
+    for script in SOURCES.glob("*.bt"):
+        for event, action in re.findall(r"tracepoint:psi:(\w+)\n(.*?)\n}", script.read_text(),
+                                        re.S):
+            fields = fields_of(header.read_text(), event)
+            for text, field in re.findall(r"(str\()?args->(\w+)", action):
+                assert field in fields, f"{script}: {event} has no {field}"
+                assert bool(text) == fields[field], f"{script}: {field} of {event}"
+                used += 1
+    assert used, "nothing is looked at"
 
 
 def test_install(fake):

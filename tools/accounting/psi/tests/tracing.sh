@@ -55,10 +55,12 @@ mkdir -p /sys/kernel/debug/tracing
 mount --bind "$root" /sys/kernel/debug/tracing
 # Types are what u64 and the like stand for: there are no headers.
 u64=unsigned.long.long
-tracepoint psi psi_stall_begin "$u64 group 8" "unsigned.int cause 4"
-tracepoint psi psi_stall_end "$u64 group 8" "unsigned.int cause 4" "$u64 duration_us 8"
+string=__data_loc.char[]
+tracepoint psi psi_stall_begin "$u64 group 8" "int pid 4" "$string cause 4"
+tracepoint psi psi_stall_end "$u64 group 8" "int pid 4" "$string cause 4" \
+	"$u64 duration_us 8"
 for name in psi_trigger_look psi_trigger_fire; do
-	tracepoint psi "$name" "$u64 group 8" "unsigned.int state 4" "$u64 growth_us 8" \
+	tracepoint psi "$name" "$u64 group 8" "$string state 4" "$u64 growth_us 8" \
 		"$u64 threshold_us 8" "$u64 window_us 8"
 done
 tracepoint sched sched_wakeup "char comm 16 [16]" "int pid 4" "int prio 4" "int target_cpu 4"
