@@ -116,7 +116,7 @@ test-check: series
 	@$(part) check "checks of our files" scripts/check
 
 test-tools: tree
-	@scripts/setup bpftrace groff-base libjson-c-dev libncurses-dev man-db pkg-config tmux
+	@scripts/setup bpftrace groff-base man-db tmux
 	@$(part) tools "psitop and psi-wait" scripts/test/tools
 
 test-kunit: tree

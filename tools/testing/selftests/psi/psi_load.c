@@ -2,12 +2,17 @@
 /*
  * Puts the system under pressure, for some time or until SIGTERM comes.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
-#include "psi_util.h"
+#include "psi_cgroup_util.h"
+
+#define MB	(1024UL * 1024)
 
 /* Two tasks for every CPU. */
 static bool load_cpu(void)
@@ -59,6 +64,99 @@ static bool load_irq(void)
 	return true;
 }
 
+/* ---- groups that are held up, each by something else ---- */
+
+#define SHOP		CGROUP_ROOT "/shop"
+#define DATABASE	SHOP "/database"
+#define IMPORT		SHOP "/import"
+#define SEARCH		SHOP "/search"
+#define REPORT		SHOP "/report"
+#define WEB		SHOP "/web"
+#define IDLE		SHOP "/idle"
+
+static const char * const shop[] = { SHOP, DATABASE, IMPORT, SEARCH, REPORT, WEB, IDLE };
+
+static const struct {
+	const char *group, *file, *value;
+} settings[] = {
+	{ CGROUP_ROOT,	"cgroup.subtree_control", "+cpu +memory" },
+	{ SHOP,		"cgroup.subtree_control", "+cpu +memory" },
+	{ DATABASE,	"memory.high",		"4M" },
+	{ DATABASE,	"memory.swap.max",	"0" },
+	{ IMPORT,	"memory.max",		"12M" },
+	{ SEARCH,	"memory.max",		"12M" },
+	{ SEARCH,	"memory.swap.max",	"0" },
+	{ REPORT,	"cpu.max",		"20000 100000" },
+};
+
+/* Reads here and there in more than the group may keep in memory. */
+static void read_at_random(void *disk)
+{
+	static char buf[64 * 1024];
+	const int blocks = 18 * MB / sizeof(buf);
+	int fd = open(disk, O_RDONLY);
+
+	while (pread(fd, buf, sizeof(buf), rand() % blocks * sizeof(buf)) == sizeof(buf))
+		;
+}
+
+struct member {
+	const char *group;
+	int cpu;
+	void (*fn)(void *arg);
+	void *arg;
+};
+
+static void work(void *arg)
+{
+	const struct member *m = arg;
+
+	if (!join_cgroup(m->group))
+		m->fn(m->arg);
+}
+
+static void remove_shop(void)
+{
+	size_t i;
+
+	for (i = ARRAY_SIZE(shop); i--; )
+		remove_group(shop[i]);
+}
+
+/*
+ * One uses ever more than memory.high, one more than memory.max, one has too little for the
+ * part of a disk that it reads, one uses up its cpu.max, two tasks of one have one CPU.
+ */
+static bool load_groups(void)
+{
+	static struct memory_user database = { .cgroup = DATABASE, .size = 4 * MB, .grow = true };
+	static struct memory_user import = { .cgroup = IMPORT, .size = 20 * MB };
+	static struct member members[] = {
+		{ DATABASE,	0, use_memory,		&database },
+		{ SEARCH,	0, read_at_random,	NULL },
+		{ IMPORT,	1, use_memory,		&import },
+		{ REPORT,	2, spin,		NULL },
+		{ WEB,		3, spin,		NULL },
+		{ WEB,		3, spin,		NULL },
+	};
+	size_t i;
+
+	members[1].arg = (void *)slow_disk(10);
+	if (online_cpus() < 4 || !members[1].arg || zram_swap(64))
+		return false;
+	for (i = 0; i < ARRAY_SIZE(shop); i++)
+		if (mkdir(shop[i], 0755))
+			return false;
+	for (i = 0; i < ARRAY_SIZE(settings); i++)
+		if (set_cgroup(settings[i].group, settings[i].file, settings[i].value))
+			return false;
+	database.ready = shared_alloc(sizeof(*database.ready));
+	import.ready = shared_alloc(sizeof(*import.ready));
+	for (i = 0; i < ARRAY_SIZE(members); i++)
+		start_load(members[i].cpu, work, &members[i]);
+	return true;
+}
+
 static const struct {
 	const char *name;
 	bool (*start)(void);
@@ -67,6 +165,7 @@ static const struct {
 	{ "memory", load_memory },
 	{ "io", load_io },
 	{ "irq", load_irq },
+	{ "groups", load_groups },
 };
 
 int main(int argc, char **argv)
@@ -85,13 +184,15 @@ int main(int argc, char **argv)
 		if (!kinds[i].start()) {
 			fprintf(stderr, "psi_load: this kernel cannot do that\n");
 			clean_up();
+			remove_shop();
 			return 1;
 		}
 		timeout.tv_sec = atoi(argv[2]);
 		sigtimedwait(&signals, NULL, &timeout);
 		clean_up();
+		remove_shop();
 		return 0;
 	}
-	fprintf(stderr, "usage: psi_load cpu|memory|io|irq SECONDS\n");
+	fprintf(stderr, "usage: psi_load cpu|memory|io|irq|groups SECONDS\n");
 	return 2;
 }
