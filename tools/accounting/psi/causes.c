@@ -150,8 +150,9 @@ static void read_all(struct tree *tree, struct group *group)
 {
 	int i;
 
-	for (i = 0; i < NR_CAUSES_FILES; i++)
-		group_causes(tree, group, i);
+	if (!group_causes(tree, group, CPU_CAUSES))
+		group_causes(tree, group, CPU_STAT);
+	group_causes(tree, group, MEMORY_CAUSES);
 	for (i = 0; i < group->nr_children; i++)
 		read_all(tree, group->child[i]);
 }

@@ -206,10 +206,15 @@ static void draw_foot(const struct screen *screen)
 	static const char keys[] =
 		"h help  / filter  s sort  0-4 resource  space fold  e explain  q quit";
 
+	const char *note = tree_note(screen->tree);
+	char text[160];
+
 	if (LINES <= HEAD_LINES)
 		return;
+	if (note)
+		snprintf(text, sizeof(text), "%s  (h help  q quit)", note);
 	attrset(A_DIM);
-	put(LINES - 1, 0, COLS, screen->typing ? typing : screen->note ?: keys);
+	put(LINES - 1, 0, COLS, screen->typing ? typing : note ? text : keys);
 }
 
 static void draw_help(void)

@@ -13,7 +13,8 @@
 
 /* What is left to others of what a process may have open. */
 #define SPARE		64
-#define MAX_OPEN	65536
+/* Each that was read has a page of memory in the kernel. */
+#define MAX_OPEN	8192
 
 /**
  * files_init - find out how many files may be kept open

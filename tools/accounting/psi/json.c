@@ -8,7 +8,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "output.h"
 #include "units.h"
@@ -24,6 +23,10 @@ static int utf8_length(const unsigned char *text)
 		if ((text[i] & 0xc0) != 0x80)
 			return 0;
 	}
+	/* Longer than it needs, half of a pair, or beyond the last one. */
+	if ((*text == 0xe0 && text[1] < 0xa0) || (*text == 0xed && text[1] > 0x9f) ||
+	    (*text == 0xf0 && text[1] < 0x90) || (*text == 0xf4 && text[1] > 0x8f))
+		return 0;
 	return len;
 }
 
@@ -166,9 +169,11 @@ static json_object *group_object(struct tree *tree, struct group *group, bool ca
 {
 	const char *name = group->is_system ? group->name : *group->dir ? group->dir : "/";
 	json_object *object = json_object_new_object();
+	char text[32];
 	int i;
 
-	add_double(object, "time_s", time_s);
+	snprintf(text, sizeof(text), "%.6f", time_s);
+	json_object_object_add(object, "time_s", json_object_new_double_s(time_s, text));
 	json_object_object_add(object, "group", new_string(name));
 	for (i = 0; i < NR_RESOURCES; i++) {
 		if (group->reading[i].state == GOOD)
@@ -188,15 +193,13 @@ static json_object *group_object(struct tree *tree, struct group *group, bool ca
 void json_round(struct tree *tree, struct options *options)
 {
 	struct view *view = &options->view;
-	struct timespec now;
 	json_object *object;
 	int i;
 
-	clock_gettime(CLOCK_REALTIME, &now);
 	view_build(view, tree);
 	for (i = 0; i < view->nr_rows && (!options->rows || i < (int)options->rows); i++) {
 		object = group_object(tree, view->row[i].group, options->causes,
-				      now.tv_sec + now.tv_nsec / 1e9);
+				      tree->date_s);
 		puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
 						    JSON_C_TO_STRING_NOSLASHESCAPE));
 		json_object_put(object);

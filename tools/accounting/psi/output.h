@@ -19,6 +19,6 @@ struct options {
 
 void text_round(struct tree *tree, struct options *options);
 void json_round(struct tree *tree, struct options *options);
-void screen(struct tree *tree, struct options *options, const char *note);
+void screen(struct tree *tree, struct options *options);
 
 #endif

@@ -23,7 +23,8 @@ _psi_reply() {		# WORDS, of which those that fit are offered
 _psi_value() {		# OPTION WORD
 	case $1 in
 	-g | --cgroup)
-		compopt -o nospace 2>/dev/null
+		# Names may have anything in them; as file names they are quoted.
+		compopt -o nospace -o filenames 2>/dev/null
 		mapfile -t COMPREPLY < <(_psi_cgroups "${2:-/}") ;;
 	-d | --delay) _psi_reply "100ms 200ms 500ms 1s 2s 5s" "$2" ;;
 	-t | --timeout) _psi_reply "10s 1min 1h" "$2" ;;

@@ -11,6 +11,7 @@
 #include <getopt.h>
 #include <math.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,10 +246,14 @@ static int open_of_cgroup(const struct wish *wish, const struct source *source)
 		errx(EXIT_NOT_HERE, "no cgroup2 is mounted: mount -t cgroup2 none /sys/fs/cgroup");
 	dir = source_cgroup(source, wish->cgroup);
 	if (!dir)
-		err(EXIT_NOT_HERE, "%s: no such cgroup below %s", wish->cgroup,
-		    source->cgroup_dir);
+		err(errno == EACCES ? EXIT_PERMISSION : EXIT_NOT_HERE,
+		    "%s: no such cgroup below %s", wish->cgroup, source->cgroup_dir);
 	snprintf(file, sizeof(file), "%s.pressure", resource_names[wish->resource]);
 	fd = open_below(source->cgroup_fd, dir, file, O_RDWR);
+	if (fd < 0 && errno == ENOENT && wish->resource == IRQ &&
+	    source_has_pressure(source, dir))
+		errx(EXIT_NOT_HERE, "%s: %s is not measured by this kernel", wish->cgroup,
+		     resource_names[wish->resource]);
 	if (fd < 0 && errno == ENOENT)
 		errx(EXIT_NOT_HERE, "%s: no %s: write 1 to its cgroup.pressure, or boot with psi=1",
 		     wish->cgroup, file);
@@ -267,7 +272,8 @@ static int open_file(const struct wish *wish)
 	if (fd >= 0)
 		return fd;
 	if (errno == EACCES || errno == EPERM || errno == EROFS)
-		err(EXIT_PERMISSION, "a trigger takes permission to write to %s.pressure of %s",
+		err(EXIT_PERMISSION,
+		    "a trigger takes permission to write to the %s pressure of %s: run as root",
 		    resource_names[wish->resource], wish->cgroup ?: "the system");
 	err(EXIT_USAGE, "cannot open the pressure of %s", wish->cgroup ?: "the system");
 }
@@ -284,9 +290,11 @@ static void refused(const struct wish *wish)
 		errx(EXIT_PERMISSION,
 		     "a window of %s takes CAP_SYS_RESOURCE, as root has: or use 2s, 4s, 6s, 8s or 10s",
 		     time_text(wish->window_us, window, sizeof(window)));
+	case EIO:
+		errx(EXIT_NOT_HERE, "this kernel has no triggers: 5.2 and newer have");
 	case EPERM:
 	case EACCES:
-		err(EXIT_PERMISSION, "no trigger is allowed here");
+		err(EXIT_PERMISSION, "a trigger takes root, or CAP_SYS_RESOURCE, on this kernel");
 	case EOPNOTSUPP:
 		errx(EXIT_NOT_HERE, "%s is not measured on this machine",
 		     resource_names[wish->resource]);
@@ -321,6 +329,18 @@ static bool take(const struct wish *wish, int fd, struct sample *sample)
 	return true;
 }
 
+/* Is there what is to be waited for? The kernel would only say that it is invalid. */
+static void check_line(const struct wish *wish, int fd)
+{
+	struct sample now;
+
+	if (!take(wish, fd, &now))
+		err(errno == ENODEV ? EXIT_GONE : EXIT_NOT_HERE, "cannot read the pressure");
+	if (!now.stall.present)
+		errx(EXIT_NOT_HERE, "%s %s is not measured by this kernel",
+		     resource_names[wish->resource], line_names[wish->line]);
+}
+
 /* The growth since the reading of at least a window ago. */
 static void print_measured(const struct wish *wish, int fd, const struct sample *from)
 {
@@ -342,7 +362,7 @@ static void print_measured(const struct wish *wish, int fd, const struct sample 
 /* The status that a shell would give it. */
 static int run_command(char **command)
 {
-	pid_t child = fork();
+	pid_t child = fork(), ended;
 	int status;
 
 	if (child < 0)
@@ -352,8 +372,11 @@ static int run_command(char **command)
 		warn("%s", command[0]);
 		_exit(errno == ENOENT ? EXIT_NO_COMMAND : EXIT_CANNOT_RUN);
 	}
-	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-		;
+	do
+		ended = waitpid(child, &status, 0);
+	while (ended < 0 && errno == EINTR);
+	if (ended < 0)
+		err(EXIT_USAGE, "cannot wait for %s", command[0]);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
@@ -405,8 +428,11 @@ int main(int argc, char **argv)
 	struct wish wish = { };
 	int fd;
 
+	/* Whoever ignores it has us ignore it. */
+	signal(SIGCHLD, SIG_DFL);
 	parse(&wish, argc, argv);
 	fd = open_file(&wish);
+	check_line(&wish, fd);
 	set_trigger(&wish, fd);
 	return wait_for_pressure(&wish, fd);
 }

@@ -207,8 +207,9 @@ static void parse(struct arguments *arguments, int argc, char **argv)
 static char *find_top(const struct source *source, const char *cgroup)
 {
 	char *top, reason[256] = "";
+	const char *wrong = source_system_error(source, reason, sizeof(reason));
 
-	if (!cgroup && !source_system_error(source, reason, sizeof(reason)))
+	if (!cgroup && !wrong)
 		return NULL;
 	if (source->cgroup_fd < 0 && cgroup)
 		errx(1, "no cgroup2 is mounted: mount -t cgroup2 none /sys/fs/cgroup");
@@ -216,21 +217,9 @@ static char *find_top(const struct source *source, const char *cgroup)
 	if (cgroup && !top)
 		err(1, "%s: no such cgroup below %s", cgroup, source->cgroup_dir);
 	/* A container may have its own pressure, and not see that of the system. */
-	if (!cgroup && (!top || !source_has_pressure(source, top)))
+	if (wrong && (!top || !source_has_pressure(source, top)))
 		errx(1, "%s", reason);
 	return top;
-}
-
-/* What cannot be shown, and is no reason to show nothing. */
-static const char *note(const struct source *source, const struct tree *tree)
-{
-	if (source->cgroup_fd < 0)
-		return "no cgroup2 is mounted: only the system is shown";
-	if (tree->incomplete)
-		return "some directories of cgroups could not be read: run as root";
-	if (!tree->nr_groups)
-		return "there are no cgroups";
-	return NULL;
 }
 
 static void wait_s(double wait_s)
@@ -279,11 +268,11 @@ int main(int argc, char **argv)
 	parse(&arguments, argc, argv);
 	source_open(&source, arguments.pressure_dir, arguments.cgroup_dir);
 	tree_init(&tree, &source, find_top(&source, arguments.cgroup));
-	text = note(&source, &tree);
 	if (!arguments.batch && !arguments.json) {
-		screen(&tree, &arguments.options, text);
+		screen(&tree, &arguments.options);
 		return 0;
 	}
+	text = tree_note(&tree);
 	if (text)
 		warnx("%s", text);
 	arguments.options.view.flat = true;

@@ -7,12 +7,13 @@
  * cost that have pressure, not what all of them do.
  */
 #include <stdio.h>
+#include <time.h>
 
 #include "tree.h"
 #include "units.h"
 
-/* The kernel moves averages every 2 s. */
-#define AVERAGES_S	2
+/* The kernel moves averages every 2 s, and a little later than that. */
+#define AVERAGES_S	2.5
 /* How often to try a file again that was not there; its group may be switched on. */
 #define RETRY_S		5
 
@@ -43,7 +44,7 @@ static bool is_due(const struct tree *tree, const struct group *group, enum reso
 		return age_s >= RETRY_S;
 	if (!above || above->state != GOOD || above->grew)
 		return true;
-	return has_averages(&own->pressure) && age_s >= AVERAGES_S;
+	return (own->unsettled || has_averages(&own->pressure)) && age_s >= AVERAGES_S;
 }
 
 /* What was not read in the rounds between had nothing to add. */
@@ -133,6 +134,7 @@ static void sample(struct tree *tree, struct group *group, enum resource resourc
 		compare(reading, &before, at_s - reading->at_s);
 	else
 		reading->grew = true;
+	reading->unsettled = reading->grew;
 	reading->state = GOOD;
 	reading->at_s = at_s;
 	put_history(tree, reading,
@@ -161,6 +163,10 @@ static void sample_group(struct tree *tree, struct group *group)
  */
 void tree_sample(struct tree *tree)
 {
+	struct timespec date;
+
+	clock_gettime(CLOCK_REALTIME, &date);
+	tree->date_s = date.tv_sec + date.tv_nsec / 1e9;
 	tree->round++;
 	tree->round_s = now_s();
 	sample_group(tree, tree->root);

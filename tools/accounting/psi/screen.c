@@ -5,6 +5,7 @@
 #include <err.h>
 #include <ncurses.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -262,6 +263,33 @@ static void wait_for_key(double until_s)
 	}
 }
 
+/* Leave the terminal as it was, however this ends. */
+static void restore(void)
+{
+	if (!isendwin())
+		endwin();
+}
+
+static void on_fatal(int number)
+{
+	endwin();
+	raise(number);			/* which is handled as usual now */
+}
+
+static void restore_at_end(void)
+{
+	static const int fatal[] = { SIGHUP, SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGSEGV };
+	struct sigaction action = {
+		.sa_handler = on_fatal,
+		.sa_flags = SA_RESETHAND | SA_NODEFER,
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(fatal); i++)
+		sigaction(fatal[i], &action, NULL);
+	atexit(restore);
+}
+
 static void begin(struct screen *screen)
 {
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
@@ -269,6 +297,7 @@ static void begin(struct screen *screen)
 	if (!newterm(NULL, stdout, stdin))
 		errx(1, "the terminal %s is not known: set TERM, or use --batch",
 		     getenv("TERM") ?: "");
+	restore_at_end();
 	cbreak();
 	noecho();
 	nodelay(stdscr, true);
@@ -282,14 +311,13 @@ static void begin(struct screen *screen)
  * screen - show the groups until the user has seen enough
  * @tree:    after tree_init()
  * @options: what is to be shown at first
- * @note:    what the user has to know; NULL for nothing
  *
  * Exits if there is no terminal, or the group at the top is gone.
  */
-void screen(struct tree *tree, struct options *options, const char *note)
+void screen(struct tree *tree, struct options *options)
 {
 	struct screen screen = {
-		.tree = tree, .options = options, .view = &options->view, .note = note,
+		.tree = tree, .options = options, .view = &options->view,
 		.explained = options->causes, .now = true,
 	};
 	double round_s = 0;

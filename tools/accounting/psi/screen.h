@@ -12,7 +12,6 @@ struct screen {
 	struct tree		*tree;
 	struct options		*options;
 	struct view		*view;
-	const char		*note;		/* NULL: there is none */
 	bool			help;
 	bool			typing;		/* the filter */
 	bool			paused;

@@ -135,7 +135,7 @@ char *source_cgroup(const struct source *source, const char *path)
 }
 
 /**
- * source_has_pressure - whether a cgroup has pressure files
+ * source_has_pressure - whether a cgroup has pressure files that can be read
  * @source: after source_open()
  * @dir:    the group, "" or "/a/b"
  *
@@ -144,11 +144,15 @@ char *source_cgroup(const struct source *source, const char *path)
 bool source_has_pressure(const struct source *source, const char *dir)
 {
 	int fd = open_below(source->cgroup_fd, dir, "cpu.pressure", O_RDONLY);
+	char text[TEXT_SIZE];
+	bool has;
 
 	if (fd < 0)
 		return false;
+	/* Some kernels have the files with psi=0 as well, and no pressure in them. */
+	has = read_whole(fd, text);
 	close(fd);
-	return true;
+	return has;
 }
 
 /**

@@ -2,9 +2,10 @@
 /*
  * Rounds as text, to be read in a log. The name comes last, as it may be long.
  */
-#include <ctype.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
+#include <wchar.h>
 
 #include "explain.h"
 #include "output.h"
@@ -29,9 +30,22 @@ static void print_titles(const struct columns *columns)
 static void print_name(const struct group *group)
 {
 	const char *name = group->is_system ? group->name : *group->dir ? group->dir : "/";
+	mbstate_t state = { };
+	wchar_t wide;
+	size_t len;
 
-	for (; *name; name++)
-		putchar(iscntrl((unsigned char)*name) ? '?' : *name);
+	for (; *name; name += len) {
+		len = mbrtowc(&wide, name, strlen(name), &state);
+		if ((ssize_t)len <= 0) {
+			memset(&state, 0, sizeof(state));
+			len = 1;
+			putchar('?');
+		} else if (wcwidth(wide) < 0) {
+			putchar('?');
+		} else {
+			fwrite(name, 1, len, stdout);
+		}
+	}
 	putchar('\n');
 }
 

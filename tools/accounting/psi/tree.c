@@ -153,18 +153,31 @@ static bool is_directory(DIR *dir, const struct dirent *entry)
 	       S_ISDIR(st.st_mode);
 }
 
+static DIR *open_directory(struct tree *tree, struct group *group)
+{
+	int fd = open_below(tree->source->cgroup_fd, group->dir, "", O_RDONLY | O_DIRECTORY);
+	struct stat st;
+	DIR *dir;
+
+	if (fd < 0)
+		return NULL;
+	if (!group->ino && !fstat(fd, &st))
+		group->ino = st.st_ino;
+	dir = fdopendir(fd);
+	if (!dir)
+		close(fd);
+	return dir;
+}
+
 /* Make the children of a group what its directory has. */
 static void scan_one(struct tree *tree, struct group *group)
 {
 	int i, before = group->nr_children;
 	struct dirent *entry;
 	struct group *child;
-	DIR *dir = NULL;
-	int fd;
+	DIR *dir;
 
-	fd = open_below(tree->source->cgroup_fd, group->dir, "", O_RDONLY | O_DIRECTORY);
-	if (fd >= 0)
-		dir = fdopendir(fd);
+	dir = open_directory(tree, group);
 	if (!dir) {
 		tree->incomplete |= errno != ENOENT;
 		return;
@@ -176,8 +189,12 @@ static void scan_one(struct tree *tree, struct group *group)
 		if (!is_directory(dir, entry))
 			continue;
 		child = find_child(group, entry->d_name, before);
+		/* Another group of that name; the one that was is not seen. */
+		if (child && child->ino && child->ino != entry->d_ino)
+			child = NULL;
 		if (!child)
 			child = add_child(tree, group, entry->d_name);
+		child->ino = entry->d_ino;
 		child->seen = true;
 	}
 	closedir(dir);
@@ -302,6 +319,8 @@ void tree_init(struct tree *tree, const struct source *source, const char *top)
 bool tree_update(struct tree *tree)
 {
 	const struct group *root = tree->root;
+	struct stat st;
+	bool same;
 	int fd;
 
 	handle_all(tree);
@@ -313,6 +332,24 @@ bool tree_update(struct tree *tree)
 	fd = open_below(tree->source->cgroup_fd, root->dir, "", O_PATH | O_DIRECTORY);
 	if (fd < 0)
 		return false;
+	same = !fstat(fd, &st) && st.st_ino == root->ino;
 	close(fd);
-	return true;
+	return same;
+}
+
+/**
+ * tree_note - what cannot be shown, and is no reason to show nothing
+ * @tree: what tree_init() has made
+ *
+ * Return: a sentence for the user, NULL if there is nothing to say.
+ */
+const char *tree_note(const struct tree *tree)
+{
+	if (tree->source->cgroup_fd < 0)
+		return "no cgroup2 is mounted: only the system is shown";
+	if (tree->incomplete)
+		return "some directories of cgroups could not be read: run as root";
+	if (!tree->nr_groups)
+		return "there are no cgroups";
+	return NULL;
 }

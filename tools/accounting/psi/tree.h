@@ -5,6 +5,8 @@
 #ifndef PSI_TOOLS_TREE_H
 #define PSI_TOOLS_TREE_H
 
+#include <sys/types.h>
+
 #include "pressure.h"
 #include "source.h"
 
@@ -25,6 +27,7 @@ struct reading {
 	double			at_s;	/* up to when the totals are known */
 	struct pressure		pressure;
 	bool			grew;	/* a total did, in this round */
+	bool			unsettled;	/* and its averages may be yet to follow */
 	bool			has_now;
 	double			now_pct[NR_LINES];
 	unsigned int		history_round;		/* of the last that was put there */
@@ -54,6 +57,7 @@ enum causes_file {
 
 struct group {
 	char			*dir;		/* "" or "/a/b" */
+	ino_t			ino;		/* of that, as the next one may have the name */
 	const char		*name;		/* the last part of it */
 	bool			is_system;	/* its files are those of /proc/pressure */
 	bool			has_dir;	/* what is below it has to be looked for */
@@ -81,12 +85,14 @@ struct tree {
 	double			scanned_s;
 	unsigned int		round;
 	double			round_s;	/* when the round began */
+	double			date_s;		/* the same, since 1970 */
 	int			nr_open, max_open;	/* files */
 };
 
 /* tree.c */
 void tree_init(struct tree *tree, const struct source *source, const char *top);
 bool tree_update(struct tree *tree);
+const char *tree_note(const struct tree *tree);
 
 /* sample.c */
 void tree_sample(struct tree *tree);

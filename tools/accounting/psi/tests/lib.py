@@ -172,13 +172,15 @@ class Terminal:
     def resize(self, columns, lines):
         self.tmux("resize-window", "-x", str(columns), "-y", str(lines))
 
-    def until(self, pattern, absent=None, args=()):
-        """The screen as soon as it has one pattern and not the other."""
-        end = time.monotonic() + PATIENCE_S
+    def until(self, pattern, absent=None, args=(), still=True):
+        """The screen as soon as it has one pattern and not the other, and is all drawn"""
+        end, before = time.monotonic() + PATIENCE_S, None
         while True:
             text = self.text(*args)
-            if re.search(pattern, text, re.M) and not (absent and re.search(absent, text, re.M)):
+            if (text == before or not still) and re.search(pattern, text, re.M) and \
+                    not (absent and re.search(absent, text, re.M)):
                 return text
+            before = text
             assert time.monotonic() < end, f"no {pattern}, or {absent}, in:\n{text}"
             time.sleep(0.02)
 

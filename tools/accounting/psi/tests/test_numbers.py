@@ -40,7 +40,7 @@ def test_unknown(fake):
 def test_now(fake):
     """now is the growth of the total, in percent of the time between two rounds"""
     group = fake.group("/a")
-    rounds = fake.follow("-d", "200ms")
+    rounds = fake.follow("-d", "500ms")
     rounds.of("/a")
     fake.stall([group], "cpu", 2000, 1000)
     found = rounds.of("/a", lambda each: each["cpu"]["some"]["now_pct"] > 0)["cpu"]
@@ -50,6 +50,18 @@ def test_now(fake):
     rounds.of("/a", lambda each: each["cpu"]["some"]["now_pct"] == 0)
     fake.stall([group], "cpu", 10 ** 9)
     rounds.of("/a", lambda each: each["cpu"]["some"]["now_pct"] == 100)
+
+
+def test_late_averages(fake):
+    """averages follow a burst, though nothing grows any more when they do"""
+    group = fake.group("/a")
+    rounds = fake.follow()
+    rounds.of("/a")
+    fake.stall([group], "memory", 5000)
+    rounds.of("/a", lambda each: each["memory"]["some"]["total_us"] == 5000)
+    rounds.of("/a", lambda each: each["memory"]["some"]["now_pct"] == 0)
+    group.stall("memory", some_avg10=4.5)
+    rounds.of("/a", lambda each: each["memory"]["some"]["avg10_pct"] == 4.5)
 
 
 def test_quiet(fake):
@@ -111,7 +123,7 @@ def test_cpu_causes(fake):
     group = fake.group("/a")
     text = "contention some={:09} full=0\nown_quota some={:09} full={:09}\n"
     group.write("cpu.pressure.causes", text.format(5, 20, 10))
-    rounds = fake.follow("-d", "100ms")
+    rounds = fake.follow("-d", "500ms")
     rounds.of("/a")
     group.write("cpu.pressure.causes", text.format(5, 2020, 1010))
     found = rounds.of("/a", lambda each: each["cpu_causes"]["own_quota"]["some_now_pct"] > 0)
@@ -171,6 +183,17 @@ def test_bytes(fake):
     assert "/x\ufffd\u00e9\x1b[31m" in fake.json()
     _, output, _ = fake.run("psitop", "-1", "-d", "20ms")
     assert "\x1b" not in output and "?[31m" in output, output
+
+
+def test_no_characters(fake):
+    """half a pair of UTF-16 is no character, and one of 8 bits that controls is not printed"""
+    for name in b"x\xed\xa0\x80", b"y\xe0\x80\x80", b"z\xc2\x9b31m":
+        os.mkdir(os.fsencode(fake.cgroup_dir) + b"/" + name)
+    found = fake.json()
+    assert "/x" + 3 * "\ufffd" in found and "/y" + 3 * "\ufffd" in found, found.keys()
+    for locale in "C", "C.UTF-8":
+        _, output, _ = fake.run("psitop", "-1", "-d", "20ms", env=os.environ | {"LC_ALL": locale})
+        assert "31m" in output and not {"\x9b", "\udc9b"} & set(output), repr(output)
 
 
 def test_come_and_go(fake):
@@ -285,6 +308,20 @@ def test_cgroup_gone(fake):
     assert rounds.process.wait() == 1
 
 
+def test_cgroup_made_anew(fake):
+    """another group of the name is not the one that was looked at"""
+    group = fake.group("/a")
+    fake.group("/other")
+    rounds = fake.follow("--cgroup", "/a")
+    rounds.of("/a")
+    group.directory.rename(fake.top / "gone")
+    (fake.cgroup_dir / "other").rename(group.directory)
+    try:
+        rounds.until(lambda each: False)
+    except AssertionError as ended:
+        assert "/a: the group is gone" in str(ended), ended
+
+
 def test_container(fake):
     """the group at the root of a container is below the system, or stands for it"""
     fake.group("/a")
@@ -313,6 +350,10 @@ def test_no_pressure(fake):
     assert status == 1 and "psi=1" in said and "CONFIG_PSI" in said, said
     fake.pressure_dir.rmdir()
     assert refusal(fake, "-1") == (status, said)
+    # Files that can be opened, but not read, are no pressure either.
+    (fake.cgroup_dir / "cpu.pressure").mkdir()
+    assert refusal(fake, "-1") == (status, said)
+    assert refusal(fake, "-1", "--cgroup", "/") == (status, said)
     fake.pressure_dir.mkdir()
 
 

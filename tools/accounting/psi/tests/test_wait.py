@@ -3,6 +3,7 @@
 
 import errno
 import os
+import signal
 import subprocess
 
 import lib
@@ -22,8 +23,8 @@ def shim(fake, **answers):
         {f"SHIM_{key.upper()}": str(value) for key, value in answers.items()}
 
 
-def wait(fake, *args, **answers):
-    return fake.run("psi-wait", *args, env=shim(fake, **answers))
+def wait(fake, *args, before=None, **answers):
+    return fake.run("psi-wait", *args, env=shim(fake, **answers), preexec_fn=before)
 
 
 def test_trigger(fake):
@@ -62,11 +63,14 @@ def test_command(fake):
     assert wait(fake, *args, "sh", "-c", "kill -9 $$", poll="e")[0] == 128 + 9
     assert wait(fake, *args, "/nothing", poll="e")[0] == NO_COMMAND
     assert wait(fake, *args, "/dev/null", poll="e")[0] == CANNOT_RUN
+    # also if whoever has started it wants to hear of no child
+    assert wait(fake, *args, "sh", "-c", "exit 7", poll="e",
+                before=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))[0] == 7
 
 
 def test_repeat(fake):
     """--repeat goes on after an event, until the time is over"""
-    status, output, _ = wait(fake, "-r", "-t", "100ms", "cpu", "some", "10%", "2s", "--",
+    status, output, _ = wait(fake, "-r", "-t", "3s", "cpu", "some", "10%", "2s", "--",
                              "echo", "again", poll="eete")
     assert status == 0 and output.count("again") == 3 and output.count("cpu some") == 3, output
 
@@ -101,6 +105,10 @@ def test_missing(fake):
     group = fake.group("/a")
     status, said = refusal(fake, "irq", "full", "10%", "2s", program="psi-wait")
     assert status == NOT_HERE and "not measured" in said, said
+    group.write("cpu.pressure", lib.line("some"))
+    status, said = refusal(fake, "cpu", "full", "10%", "2s", "--cgroup", "/a",
+                           program="psi-wait")
+    assert status == NOT_HERE and "cpu full is not measured" in said, said
     (group.directory / "memory.pressure").unlink()
     status, said = refusal(fake, *memory, "--cgroup", "/a", program="psi-wait")
     assert status == NOT_HERE and "cgroup.pressure" in said, said
