@@ -608,13 +608,14 @@ static enum psi_result agent(const char *file, const char *value, const char *th
 	for (ms = 0; !*user.ready && ms < 10000; ms++)
 		sleep_ms(1);
 	a = start_agent(victim, file, value, then, 20);
-	for (ms = 0; ms < 30000; ms += 100) {
+	for (ms = 0; ms < 60000; ms += 100) {
 		if (a->rounds > 2 && pages_stolen(victim) > 1000 &&
-		    all_have_grown(victim, &nothing, BIT(must)))
+		    all_have_grown(victim, &nothing, BIT(must)) &&
+		    all_have_grown(a->group, &nothing, BIT(REQUESTED)))
 			break;
 		sleep_ms(100);
 	}
-	EXPECT(ms < 30000, "too little is reclaimed to tell: %llu pages in %u rounds",
+	EXPECT(ms < 60000, "too little is reclaimed to tell: %llu pages in %u rounds",
 	       pages_stolen(victim), a->rounds);
 	expect_growth(a->group, &nothing, BIT(REQUESTED), 0);
 	EXPECT(!read_group(a->group, PSI_MEMORY, &sample), "cannot read");
@@ -655,7 +656,8 @@ static enum psi_result swapped_in(void)
 	for (ms = 0; !*user.ready && ms < 10000; ms++)
 		sleep_ms(1);
 	start_agent(victim, "memory.reclaim", "8M", NULL, 100);
-	sleep_ms(4000);
+	for (ms = 0; ms < 60000 && read_causes(victim).of[SWAPIN].count <= 100; ms += 100)
+		sleep_ms(100);
 	to = expect_growth(victim, &nothing, BIT(SWAPIN), 0);
 	EXPECT(to.of[SWAPIN].count > 100, "too little to tell");
 	return PSI_PASS;
@@ -771,8 +773,12 @@ static enum psi_result direct_reclaim(void)
 
 #define THP	"/sys/kernel/mm/transparent_hugepage/"
 
+/* It would fill the holes before anybody needs them. */
+#define PROACTIVE	"/proc/sys/vm/compaction_proactiveness"
+
 static void huge_as_before(void)
 {
+	write_text(PROACTIVE, "20");
 	write_text(THP "enabled", "never");
 	write_text(THP "defrag", "madvise");
 }
@@ -831,6 +837,7 @@ static enum psi_result compaction(const char *defrag, unsigned int must_group,
 	undo_later(huge_as_before);
 	EXPECT(!write_text(THP "enabled", "always") && !write_text(THP "defrag", "%s", defrag),
 	       "cannot set up huge pages");
+	EXPECT(!write_text(PROACTIVE, "0"), "cannot stop compaction ahead of need");
 	h->size = free_bytes() - 32 * MB;
 	h->holes = true;
 	start_load(0, hog_memory, h);
@@ -842,9 +849,12 @@ static enum psi_result compaction(const char *defrag, unsigned int must_group,
 	from = read_causes(NULL);
 	start_in_group(group, 0, touch_huge, user);
 	wait_until(&user->rounds, 1);
-	for (ms = 0; ms < 60000 && !all_have_grown(NULL, &from, must_group | must_system);
-	     ms += 100)
+	for (ms = 0; ms < 60000; ms += 100) {
+		if (all_have_grown(NULL, &from, must_group | must_system) &&
+		    all_have_grown(group, &nothing, must_group))
+			break;
 		sleep_ms(100);
+	}
 	REQUIRE(!must_system || kcompactd_wakes() != wakes,
 		"the kernel has left kcompactd alone");
 	expect_growth(group, &nothing, must_group, may & ~BIT(KSWAPD) & ~BIT(KCOMPACTD));
@@ -979,10 +989,17 @@ static enum psi_result many_readers(void)
 #define TRACING		"/sys/kernel/tracing"
 #define PSI_EVENTS	TRACING "/events/psi"
 
+static int empty_trace(void)
+{
+	int fd = open(TRACING "/trace", O_WRONLY | O_TRUNC);
+
+	return fd < 0 ? -errno : close(fd);
+}
+
 static void stop_tracing(void)
 {
 	write_text(PSI_EVENTS "/enable", "0");
-	write_text(TRACING "/trace", "\n");
+	empty_trace();
 }
 
 static __u64 group_id(const char *group)
@@ -1001,19 +1018,19 @@ static void need_events(void)
 	REQUIRE(!access(PSI_EVENTS, F_OK), "needs trace events");
 }
 
-static void start_tracing(void)
+static void start_tracing(const char *begin, const char *end)
 {
 	need_events();
 	undo_later(stop_tracing);
-	EXPECT(!write_text(TRACING "/buffer_size_kb", "8192") &&
-	       !write_text(TRACING "/trace", "\n") && !write_text(PSI_EVENTS "/enable", "1"),
-	       "cannot trace");
+	EXPECT(!write_text(TRACING "/buffer_size_kb", "8192") && !empty_trace() &&
+	       !write_text(begin, "1") && !write_text(end, "1"), "cannot trace");
 }
 
 static void read_trace(void)
 {
 	EXPECT(!write_text(PSI_EVENTS "/enable", "0"), "cannot stop tracing");
 	EXPECT(read_text(TRACING "/trace", trace, sizeof(trace)) > 0, "no trace");
+	EXPECT(strlen(trace) < sizeof(trace) - 1, "too much to be read");
 }
 
 /* The next line of an event after *at, which moves on; what follows the event's name. */
@@ -1042,7 +1059,7 @@ static enum psi_result events_of_sections(void)
 	char cause[32];
 	int pid;
 
-	start_tracing();
+	start_tracing(PSI_EVENTS "/psi_stall_begin/enable", PSI_EVENTS "/psi_stall_end/enable");
 	r->disk = slow_disk(0);
 	REQUIRE(r->disk, NO_DISK);
 	r->size = 32 * MB;
@@ -1108,7 +1125,8 @@ static enum psi_result events_of_triggers(void)
 	int fd;
 
 	start_held_back(group, top_group());
-	start_tracing();
+	start_tracing(PSI_EVENTS "/psi_trigger_look/enable",
+		      PSI_EVENTS "/psi_trigger_fire/enable");
 	fd = add_trigger(group, PSI_MEMORY, "some 1900000 2000000");
 	EXPECT(fd >= 0, "no trigger");
 	sleep_ms(5000);

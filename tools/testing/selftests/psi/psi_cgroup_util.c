@@ -246,11 +246,38 @@ int move_thread_to_group(const char *group, pid_t tid)
 	return move(group, "cgroup.threads", tid);
 }
 
+struct start {
+	void (*fn)(void *arg);
+	void *arg;
+	int pipe[2];		/* what comes through it says that the group is the right one */
+};
+
+static void run_when_there(void *start)
+{
+	const struct start *s = start;
+	char c;
+
+	close(s->pipe[1]);
+	if (read(s->pipe[0], &c, 1) != 1)
+		_exit(1);
+	close(s->pipe[0]);
+	s->fn(s->arg);
+}
+
 pid_t start_in_group(const char *group, int cpu, void (*fn)(void *arg),
 		     void *arg)
 {
-	pid_t pid = start_load(cpu, fn, arg);
-	int ret = move_to_group(group, pid);
+	struct start s = { .fn = fn, .arg = arg };
+	pid_t pid;
+	int ret;
+
+	EXPECT(!pipe(s.pipe), "no pipe");
+	pid = start_load(cpu, run_when_there, &s);
+	ret = move_to_group(group, pid);
+	if (!ret && write(s.pipe[1], "", 1) != 1)
+		ret = -errno;
+	close(s.pipe[0]);
+	close(s.pipe[1]);
 
 	EXPECT(!ret, "a load cannot be moved to %s: %s", group, strerror(-ret));
 	return pid;

@@ -80,7 +80,7 @@ int wait_by_select(int fd, int ms);
 int move_to_group(const char *group, pid_t pid);
 int move_thread_to_group(const char *group, pid_t tid);
 
-/* start_load(), and it is in @group on return. */
+/* start_load(), and it is in @group before @fn begins, and on return. */
 pid_t start_in_group(const char *group, int cpu, void (*fn)(void *arg),
 		     void *arg);
 

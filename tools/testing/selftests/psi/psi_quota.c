@@ -258,6 +258,8 @@ static void expect_all(const struct expected_causes *e, size_t count)
 
 	expect_causes(e, count);
 	stop_all_loads();
+	/* Who is dead is still to leave its CPU. */
+	sleep_ms(20);
 	for (i = 0; i < count; i++)
 		expect_sums(e[i].group);
 }
