@@ -49,9 +49,10 @@ enum psi_cause {
  * @cpu:	the CPU that @node is of, or -1: @node is not known
  * @flags:	what the scheduler and mm have told: PSI_TASK_* of psi_node.h
  * @contrib:	what @node has counted of it: PSI_* bits of psi_node.h
- * @cause:	enum psi_cause: of the section that it is in; written by the task itself
- * @cause_begun: when that began, ns
- * @cause_shard: where that is written down
+ * @cause:	enum psi_cause: of the section that it is in; written by the task itself,
+ *		whether anything is accounted or not
+ * @cause_begun: when that began, or began to be accounted, ns
+ * @cause_shard: where that is written down; NULL: nowhere
  * @link:	of all tasks that @cpu counts, with CONFIG_PSI_DEBUG
  *
  * @contrib lags behind @flags while a task is on its way off the CPU, and is 0

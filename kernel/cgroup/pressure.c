@@ -47,15 +47,37 @@
 #include "../sched/psi_hooks.h"
 #include "../sched/psi_trigger.h"
 #include "cgroup-internal.h"
+#include "pressure.h"
 
-/**
- * cgroup_pressure_enabled - is the pressure of cgroups accounted?
- *
- * Return: false with psi=0 or cgroup_disable=pressure.
- */
-bool cgroup_pressure_enabled(void)
+enum cgroup_pressure_stage cgroup_pressure_stage;
+
+/* Is the pressure of cgroups accounted? Not with psi=0 or cgroup_disable=pressure. */
+static bool pressure_enabled(void)
 {
 	return static_branch_unlikely(&psi_enabled) && !cgroup_pressure_disabled();
+}
+
+/**
+ * cgroup_pressure_has_files - has a cgroup the files of this kind?
+ * @cgrp: the cgroup, of the default hierarchy
+ *
+ * Context: cgroup_mutex held.
+ * Return: true if so, hidden or not.
+ */
+bool cgroup_pressure_has_files(struct cgroup *cgrp)
+{
+	return cgrp->psi_files[PSI_IO].kn;
+}
+
+/**
+ * cgroup_pressure_wants_files - is a new cgroup to have them?
+ *
+ * Context: cgroup_mutex held.
+ * Return: true if so.
+ */
+bool cgroup_pressure_wants_files(void)
+{
+	return cgroup_pressure_stage == PRESSURE_FILES;
 }
 
 /* ------------------------------- Groups ------------------------------- */
@@ -66,6 +88,8 @@ bool cgroup_pressure_enabled(void)
 void __init cgroup_pressure_init(void)
 {
 	cgrp_dfl_root.cgrp.psi = &psi_system;
+	if (pressure_enabled())
+		cgroup_pressure_stage = PRESSURE_FILES;
 }
 
 /**
@@ -78,15 +102,19 @@ void __init cgroup_pressure_init(void)
  */
 int cgroup_pressure_alloc(struct cgroup *cgrp, struct cgroup *parent)
 {
+	struct psi_group *group;
+
 	lockdep_assert_held(&cgroup_mutex);
 
-	if (!cgroup_on_dfl(parent) || !cgroup_pressure_enabled())
+	/* If accounting is being switched on, it may be the other one's turn first. */
+	if (!cgroup_on_dfl(parent) || cgroup_pressure_stage == PRESSURE_NOTHING || !parent->psi)
 		return 0;
 
-	cgrp->psi = psi_group_alloc(parent->psi);
-	if (!cgrp->psi)
+	group = psi_group_alloc(parent->psi);
+	if (!group)
 		return -ENOMEM;
-	cgrp->psi->id = cgroup_id(cgrp);
+	group->id = cgroup_id(cgrp);
+	WRITE_ONCE(cgrp->psi, group);
 	return 0;
 }
 
@@ -123,7 +151,7 @@ void cgroup_pressure_free(struct cgroup *cgrp)
  */
 void cgroup_pressure_attach(struct task_struct *task, struct cgroup *cgrp)
 {
-	if (cgroup_pressure_enabled())
+	if (pressure_enabled())
 		psi_move_task(task, cgrp->psi);
 }
 
@@ -137,17 +165,20 @@ void cgroup_pressure_attach(struct task_struct *task, struct cgroup *cgrp)
 static void gather_causes(struct cgroup *cgrp)
 {
 	struct cgroup_subsys_state *css;
+	struct psi_group *group;
 	bool pending;
 
 	rcu_read_lock();
 	css_for_each_descendant_post(css, &cgrp->self) {
-		pending = psi_causes_are_pending(&css->cgroup->psi->causes);
+		/* One that was removed before there was accounting has none. */
+		group = READ_ONCE(css->cgroup->psi);
+		pending = group && psi_causes_are_pending(&group->causes);
 		if ((!pending && !need_resched()) || !css_tryget(css))
 			continue;
 		rcu_read_unlock();
 
 		if (pending)
-			psi_gather_causes(css->cgroup->psi);
+			psi_gather_causes(group);
 		cond_resched();
 
 		rcu_read_lock();
@@ -163,7 +194,7 @@ static void gather_causes(struct cgroup *cgrp)
  */
 void psi_gather_system(void)
 {
-	if (cgroup_pressure_enabled())
+	if (pressure_enabled())
 		gather_causes(&cgrp_dfl_root.cgrp);
 	else
 		psi_gather_causes(&psi_system);
@@ -205,7 +236,7 @@ static void pressure_switch(struct cgroup *cgrp, bool on)
 
 	css_for_each_descendant_pre(css, &cgrp->self) {
 		pos = css->cgroup;
-		if (pos == cgrp)
+		if (pos == cgrp || !pos->psi)
 			continue;
 
 		psi_set_parent(pos->psi, acct_of_parent(pos));
@@ -253,6 +284,12 @@ static ssize_t pressure_switch_write(struct kernfs_open_file *of, char *buf,
 	cgrp = cgroup_kn_lock_live(of->kn, false);
 	if (!cgrp)
 		return -ENOENT;
+
+	if (!cgroup_pressure_has_files(cgrp)) {
+		/* While we waited for the lock, all of it was switched off. */
+		cgroup_kn_unlock(of->kn);
+		return -ENODEV;
+	}
 
 	if (on && !psi_group_is_on(cgrp->psi)) {
 		pressure_switch(cgrp, true);

@@ -87,6 +87,9 @@
 
 DEFINE_STATIC_KEY_FALSE(psi_enabled);
 
+/* Are tasks counted? If not, they are PSI_TASK_EXEMPT. See psi_set_counting(). */
+static bool psi_counting __read_mostly;
+
 static bool psi_wanted __initdata = !IS_ENABLED(CONFIG_PSI_DEFAULT_DISABLED);
 
 static DEFINE_PER_CPU(struct psi_node, psi_system_nodes);
@@ -101,19 +104,14 @@ __setup("psi=", psi_setup);
 
 /**
  * psi_init - switch accounting on, before there is a second task
+ *
+ * If it is not wanted, the system has its group all the same, in which nothing happens.
  */
 void __init psi_init(void)
 {
-	struct psi_cause_shard *shards;
 	int cpu;
 
 	psi_node_setup();
-	if (!psi_wanted)
-		return;
-
-	shards = psi_cause_shards_alloc(GFP_NOWAIT);
-	if (!shards)
-		return;
 
 	for_each_possible_cpu(cpu) {
 		seqcount_init(&cpu_rq(cpu)->psi_seq);
@@ -122,11 +120,33 @@ void __init psi_init(void)
 	}
 	psi_group_init(&psi_system, &psi_system_nodes, &psi_system_active,
 		       local_clock());
-	psi_causes_init(&psi_system.causes, shards, psi_cause_nr_shards(), NULL);
 	psi_system.id = 1;
 	psi_debug_group_add(&psi_system);
 
+	if (!psi_wanted || psi_system_add_causes(GFP_NOWAIT))
+		return;
+
+	psi_counting = true;
 	static_branch_enable(&psi_enabled);
+}
+
+/**
+ * psi_system_add_causes - let the system have a place for causes, if it has none
+ * @gfp: how to allocate; it is not freed any more
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int psi_system_add_causes(gfp_t gfp)
+{
+	struct psi_cause_shard *shards;
+
+	if (psi_system.causes.shards)
+		return 0;
+	shards = psi_cause_shards_alloc(gfp);
+	if (!shards)
+		return -ENOMEM;
+	psi_causes_init(&psi_system.causes, shards, psi_cause_nr_shards(), NULL);
+	return 0;
 }
 
 /* --------------------------- Tasks to nodes --------------------------- */
@@ -574,7 +594,7 @@ static void end_cause(struct task_struct *p)
  */
 void psi_task_dead(struct task_struct *p)
 {
-	if (unlikely(p->psi.cause))
+	if (unlikely(p->psi.cause_shard))
 		end_cause(p);
 	if (unlikely(p->psi.contrib))
 		unaccount_sleeper(p);
@@ -618,6 +638,21 @@ static __always_inline void toggle_current(u8 flags, u32 old, u32 new, enum psi_
 	rq_unlock_irq(rq, &rf);
 }
 
+/*
+ * While nothing is accounted, a task writes down its cause all the same, so that it is right
+ * if that begins in the middle of a section. Return: false if it has begun.
+ */
+static noinline bool set_cause_while_off(enum psi_cause cause)
+{
+	/* Who switches on waits for those who have found it off (psi_enable.c). */
+	guard(preempt)();
+
+	if (static_branch_unlikely(&psi_enabled))
+		return false;
+	current->psi.cause = cause;
+	return true;
+}
+
 /* Into a section, or out of one, that is no stall, or a stall within such a one. */
 static noinline void toggle_requested(enum psi_cause was, enum psi_cause cause)
 {
@@ -641,13 +676,13 @@ static noinline void toggle_requested(enum psi_cause was, enum psi_cause cause)
  */
 void psi_memstall_enter_cause(unsigned long *flags, enum psi_cause cause)
 {
-	enum psi_cause was;
+	enum psi_cause was = current->psi.cause;
 
-	if (!static_branch_unlikely(&psi_enabled))
+	*flags = was;
+	if (!static_branch_unlikely(&psi_enabled) &&
+	    set_cause_while_off(psi_cause_is_stall(was) ? was : cause))
 		return;
 
-	was = current->psi.cause;
-	*flags = was;
 	if (likely(was == PSI_CAUSE_NONE && psi_cause_is_stall(cause)))
 		toggle_current(PSI_TASK_MEMSTALL, RUNNING, RUNNING_STALLED, PSI_CAUSE_NONE, cause);
 	else if (!psi_cause_is_stall(was) && was != cause)
@@ -663,13 +698,11 @@ EXPORT_SYMBOL_GPL(psi_memstall_enter_cause);
  */
 void psi_memstall_leave(unsigned long *flags)
 {
-	enum psi_cause was;
+	enum psi_cause was = current->psi.cause;
 
-	if (!static_branch_unlikely(&psi_enabled))
-		return;
-
-	was = current->psi.cause;
 	if (was == *flags || was == PSI_CAUSE_NONE)
+		return;
+	if (!static_branch_unlikely(&psi_enabled) && set_cause_while_off(*flags))
 		return;
 	/* Which cause it was is not asked for there, so that it is a constant. */
 	if (likely(*flags == PSI_CAUSE_NONE && was != PSI_CAUSE_REQUESTED_RECLAIM))
@@ -702,6 +735,14 @@ static void recount(struct rq *rq, struct task_struct *p, u32 now)
 		write_switch(rq, from, to, now);
 }
 
+static void set_group(struct rq *rq, struct task_struct *p, struct psi_group *group, u32 now)
+{
+	if (unlikely(p->psi.cause_shard))
+		psi_cause_move(p, group, cpu_of(rq), rq->clock);
+	p->psi.group = group;
+	recount(rq, p, now);
+}
+
 /**
  * psi_move_task - a task goes to another group, and takes its state along (R-14)
  * @p:     the task
@@ -717,10 +758,8 @@ void psi_move_task(struct task_struct *p, struct psi_group *group)
 
 	rq = task_rq_lock(p, &rf);
 	now = update_now(rq);
-	if (unlikely(p->psi.cause))
-		psi_cause_move(p, group, cpu_of(rq), rq->clock);
-	p->psi.group = group;
-	recount(rq, p, now);
+	/* Whoever switches off looks after those that have one, and frees it then. */
+	set_group(rq, p, READ_ONCE(psi_counting) ? group : &psi_system, now);
 	task_rq_unlock(rq, p, &rf);
 	__release(rq->lock);	/* sparse does not see it in there */
 }
@@ -804,6 +843,168 @@ void psi_forget(struct psi_group *group)
 	}
 }
 
+/* ------------------- What switching on and off needs ------------------- */
+
+/*
+ * A task on which nothing is to be counted any more. What it tells of itself goes on being
+ * written down.
+ */
+static void exempt(struct rq *rq, struct task_struct *p, u8 flags, u32 now)
+{
+	if (p->psi.contrib & PSI_ONCPU)
+		take_irq_time(rq, p);
+	if (p->psi.flags & PSI_TASK_PREEMPTED)
+		end_preempted(rq, p);
+	if (p->psi.cause_shard)
+		psi_cause_suspend(p, rq->clock);
+	p->psi.flags |= PSI_TASK_EXEMPT | flags;
+	account_task(rq, p, now);
+	p->psi.cpu = -1;
+}
+
+/* Takes the lock of the runqueue. */
+static void exempt_current(u8 flags)
+{
+	struct rq_flags rf;
+	struct rq *rq;
+
+	rq = this_rq_lock_irq(&rf);
+	exempt(rq, current, flags, update_now(rq));
+	rq_unlock_irq(rq, &rf);
+}
+
+/**
+ * psi_exit - the current task is about to leave the table of processes
+ *
+ * After that nobody finds it who switches accounting off. So it counts for nothing from here
+ * on: what is left for it to do is short.
+ *
+ * Context: process context, interrupts on.
+ */
+void psi_exit(void)
+{
+	if (static_branch_unlikely(&psi_enabled))
+		exempt_current(0);
+}
+
+/* see psi_wake_new() */
+void __psi_wake_new(struct task_struct *p)
+{
+	if (READ_ONCE(psi_counting))
+		p->psi.flags &= ~PSI_TASK_EXEMPT;
+}
+
+/* What the hooks would have told of a task, by what the scheduler and the task know. */
+static u8 flags_by_facts(struct rq *rq, struct task_struct *p)
+{
+	u8 flags = 0;
+
+	if (task_on_rq_queued(p) && !p->se.sched_delayed)
+		flags |= PSI_TASK_RUNNABLE;
+	else if (p->in_iowait)
+		flags |= PSI_TASK_IOWAIT;
+	if (psi_cause_is_stall(p->psi.cause))
+		flags |= PSI_TASK_MEMSTALL;
+	if (task_current(rq, p))
+		flags |= PSI_TASK_ONCPU;
+	return flags;
+}
+
+static void begin_counting(struct rq *rq, struct task_struct *p, u32 now)
+{
+	u8 flags = flags_by_facts(rq, p);
+
+	p->psi.flags = flags;
+	if (p->psi.cause != PSI_CAUSE_NONE)
+		psi_cause_resume(p, cpu_of(rq), rq->clock);
+
+	/* One that has blocked, and is on its way off the CPU, counts until the switch. */
+	if (flags & PSI_TASK_ONCPU)
+		flags = (flags & ~PSI_TASK_IOWAIT) | PSI_TASK_RUNNABLE;
+	account_contrib(rq, p, psi_task_contrib(flags), now);
+}
+
+/**
+ * psi_count_task - count a task from now on, from what it is at this moment
+ * @p:     the task; nobody moves it
+ * @group: its group
+ *
+ * Not one that exits, nor a thread of PSI. If it is counted already, it may be so in another
+ * group.
+ *
+ * Context: any without p->pi_lock; psi_set_counting(true) before.
+ */
+void psi_count_task(struct task_struct *p, struct psi_group *group)
+{
+	struct rq_flags rf;
+	struct rq *rq;
+	u32 now;
+
+	rq = task_rq_lock(p, &rf);
+	now = update_now(rq);
+	set_group(rq, p, group, now);
+	/* Who is not found to exit here finds accounting enabled in psi_exit(). */
+	if (p->psi.flags & PSI_TASK_EXEMPT &&
+	    !(p->psi.flags & PSI_TASK_WORKER || p->flags & PF_EXITING))
+		begin_counting(rq, p, now);
+	task_rq_unlock(rq, p, &rf);
+	__release(rq->lock);	/* sparse does not see it in there */
+}
+
+/**
+ * psi_uncount_task - do not count a task any more
+ * @p: the task
+ *
+ * It does not use its group any more.
+ *
+ * Context: any without p->pi_lock; psi_set_counting(false) before.
+ */
+void psi_uncount_task(struct task_struct *p)
+{
+	struct rq_flags rf;
+	struct rq *rq;
+
+	rq = task_rq_lock(p, &rf);
+	exempt(rq, p, 0, update_now(rq));
+	p->psi.group = &psi_system;
+	task_rq_unlock(rq, p, &rf);
+	__release(rq->lock);	/* sparse does not see it in there */
+}
+
+static void begin_cpu(struct rq *rq)
+{
+	guard(rq_lock_irq)(rq);
+
+	update_rq_clock(rq);
+	rq->psi.irq_ns = irq_ns(rq);
+	psi_debug_begin(rq);
+}
+
+/**
+ * psi_set_counting - count tasks that wake up for the first time, or do not
+ * @counting: the former
+ *
+ * If not, nobody who is moved gets another group than that of the system, either. Returns
+ * when there is none left that goes by what was before. Tasks that are there stay what they
+ * are, counted or not, unless somebody says something else.
+ *
+ * Context: may sleep; psi_enabled is true, and nobody else changes this.
+ */
+void psi_set_counting(bool counting)
+{
+	int cpu;
+
+	if (counting) {
+		/* Time that has passed until now is not to be seen. */
+		for_each_possible_cpu(cpu) {
+			begin_cpu(cpu_rq(cpu));
+			cond_resched();
+		}
+	}
+	WRITE_ONCE(psi_counting, counting);
+	synchronize_rcu();
+}
+
 /* ---------------------- What folds and triggers need ---------------------- */
 
 /**
@@ -815,8 +1016,7 @@ void psi_forget(struct psi_group *group)
  */
 void psi_exempt_current(void)
 {
-	toggle_current(PSI_TASK_EXEMPT | PSI_TASK_WORKER, RUNNING, 0, PSI_CAUSE_NONE,
-		       PSI_CAUSE_NONE);
+	exempt_current(PSI_TASK_WORKER);
 }
 
 /**

@@ -669,7 +669,7 @@ static int psi_fold_thread(void *unused)
 {
 	psi_exempt_current();
 
-	for (;;) {
+	while (!kthread_should_stop()) {
 		/* Before a look at what is pending: who comes later starts the timer. */
 		smp_store_mb(psi_fold_fired, false);
 		begin_round();
@@ -678,31 +678,58 @@ static int psi_fold_thread(void *unused)
 		psi_debug_report();
 
 		set_current_state(TASK_IDLE);
-		if (!READ_ONCE(psi_fold_fired))
+		if (!READ_ONCE(psi_fold_fired) && !kthread_should_stop())
 			schedule();
 		__set_current_state(TASK_RUNNING);
 	}
 	return 0;
 }
 
-static int __init psi_fold_init(void)
+/**
+ * psi_fold_start - let there be a thread that folds
+ *
+ * The first thing that it does is a fold of what has been left pending.
+ *
+ * Context: may sleep; there is none.
+ * Return: 0, or why there cannot be one.
+ */
+int psi_fold_start(void)
 {
 	struct task_struct *task;
-
-	if (!static_branch_unlikely(&psi_enabled))
-		return 0;
 
 	task = kthread_create(psi_fold_thread, NULL, "psi_fold");
 	if (IS_ERR(task))
 		return PTR_ERR(task);
 
+	get_task_struct(task);
 	hrtimer_init(&psi_fold_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
 	psi_fold_timer.function = psi_fold_timer_fn;
-	psi_periods_begin = psi_system.avgs_due - PSI_PERIOD_NS;
 	/* Pairs with psi_group_activate(): who finds a thread finds its timer. */
 	smp_store_release(&psi_fold_task, task);
 	wake_up_process(task);
 	return 0;
+}
+
+/**
+ * psi_fold_stop - the end of that thread
+ *
+ * Context: may sleep; nothing activates a group any more.
+ */
+void psi_fold_stop(void)
+{
+	struct task_struct *task = psi_fold_task;
+
+	kthread_stop(task);
+	/* It may fire until here. */
+	hrtimer_cancel(&psi_fold_timer);
+	psi_fold_task = NULL;
+	put_task_struct(task);
+}
+
+static int __init psi_fold_init(void)
+{
+	psi_periods_begin = psi_system.avgs_due - PSI_PERIOD_NS;
+	return static_key_enabled(&psi_enabled) ? psi_fold_start() : 0;
 }
 subsys_initcall(psi_fold_init);
 
@@ -742,6 +769,9 @@ struct psi_group *psi_group_alloc(struct psi_group *parent)
 	psi_group_init(group, nodes, (void *)(group + 1), now);
 	psi_causes_init(&group->causes, shards, psi_cause_nr_shards(), &parent->causes);
 	group->parent = parent;
+	refcount_set(&group->refs, 1);
+	if (parent->parent)
+		refcount_inc(&parent->refs);
 	group->quota = quota;
 	group->limit = parent->limit;
 	group->unsplit = parent->unsplit;
@@ -763,10 +793,19 @@ struct psi_group *psi_group_alloc(struct psi_group *parent)
 	return group;
 }
 
+static void free_group(struct rcu_head *rcu);
+
+static void put_group(struct psi_group *group)
+{
+	if (group->parent && refcount_dec_and_test(&group->refs))
+		call_rcu(&group->rcu, free_group);
+}
+
 static void free_group(struct rcu_head *rcu)
 {
 	struct psi_group *group = container_of(rcu, struct psi_group, rcu);
 
+	put_group(group->parent);
 	kfree(group->causes.shards);
 	free_percpu(group->quota);
 	free_percpu(group->nodes);
@@ -791,11 +830,12 @@ static void forget_fold(struct psi_group *group)
 }
 
 /**
- * psi_group_free - the end of a group without tasks, children, files and readers
- * @group: the group, or NULL; those above it are still there
+ * psi_group_free - the end of a group without tasks, files and readers
+ * @group: the group, or NULL
  *
  * Nothing happens in it any more, but it may still be in a list of those in
- * which something has happened, and its nodes may be followed.
+ * which something has happened, and its nodes may be followed. Groups below it that have
+ * left the hierarchy may come later: accounting may be switched off in between.
  *
  * Context: may sleep.
  */
@@ -811,5 +851,5 @@ void psi_group_free(struct psi_group *group)
 
 	psi_forget(group);
 	psi_debug_group_del(group);
-	call_rcu(&group->rcu, free_group);
+	put_group(group);
 }

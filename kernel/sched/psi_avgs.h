@@ -13,6 +13,7 @@
 #include <linux/llist.h>
 #include <linux/psi_types.h>
 #include <linux/mutex.h>
+#include <linux/refcount.h>
 #include <linux/seqlock_types.h>
 #include <linux/types.h>
 
@@ -74,6 +75,7 @@ struct psi_cpu_split {
  *            off the nearest one above that is not, or NULL. Written under
  *            cgroup_mutex, read at any time.
  * @parent:   the group above, switched on or not; fixed
+ * @refs:     whoever needs its memory: who made it, and groups below. Not of the system.
  * @monitors: who wants to know of its stalls, by psi_trigger.c's threads; see there
  * @active:   CPUs on which there may be something to fold. Set under a CPU's rq
  *            lock, cleared under that and @lock.
@@ -108,6 +110,7 @@ struct psi_group {
 	struct psi_node __percpu *nodes;
 	struct psi_group	*acct_group;
 	struct psi_group	*parent;
+	refcount_t		refs;
 
 	struct cpumask		*active;
 	atomic_t		queued;
@@ -164,6 +167,8 @@ void psi_group_init(struct psi_group *group, struct psi_node __percpu *nodes,
 		    struct cpumask *active, u64 now);
 struct psi_group *psi_group_alloc(struct psi_group *parent);
 void psi_group_free(struct psi_group *group);
+int psi_fold_start(void);
+void psi_fold_stop(void);
 void psi_group_activate(struct psi_group *group, int cpu);
 void psi_group_read(struct psi_group *group, enum psi_state first,
 		    unsigned int nr, struct psi_stall *readings);
@@ -185,5 +190,12 @@ static inline bool psi_group_is_on(const struct psi_group *group)
 struct seq_file;
 int psi_show(struct seq_file *m, struct psi_group *group, enum psi_resource res);
 int psi_show_cpu_causes(struct seq_file *m, struct psi_group *group);
+#ifdef CONFIG_PROC_FS
+int psi_proc_add(void);
+void psi_proc_remove(void);
+#else
+static inline int psi_proc_add(void) { return 0; }
+static inline void psi_proc_remove(void) { }
+#endif
 
 #endif /* _KERNEL_SCHED_PSI_AVGS_H */

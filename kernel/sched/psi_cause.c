@@ -377,7 +377,34 @@ static __always_inline void end_here(struct task_struct *p, u64 now)
 void psi_cause_begin(struct task_struct *p, enum psi_cause cause, unsigned int cpu, u64 now)
 {
 	p->psi.cause = cause;
+	if (likely(!(p->psi.flags & PSI_TASK_EXEMPT)))
+		begin_here(p, cpu, now);
+}
+
+/**
+ * psi_cause_resume - write down the section that a task is in, as if it began here
+ * @p:   the task, in a section of which nothing is written down
+ * @cpu: the CPU of the runqueue that it belongs to
+ * @now: clock of that, ns
+ *
+ * Context: rq lock held.
+ */
+void psi_cause_resume(struct task_struct *p, unsigned int cpu, u64 now)
+{
 	begin_here(p, cpu, now);
+}
+
+/**
+ * psi_cause_suspend - write down the section that a task is in, as if it ended here
+ * @p:   the task, in a section that is written down
+ * @now: clock of its runqueue, ns
+ *
+ * Context: rq lock held.
+ */
+void psi_cause_suspend(struct task_struct *p, u64 now)
+{
+	end_here(p, now);
+	p->psi.cause_shard = NULL;
 }
 
 /**
@@ -389,13 +416,14 @@ void psi_cause_begin(struct task_struct *p, enum psi_cause cause, unsigned int c
  */
 void psi_cause_end(struct task_struct *p, u64 now)
 {
-	end_here(p, now);
+	if (likely(p->psi.cause_shard))
+		psi_cause_suspend(p, now);
 	p->psi.cause = PSI_CAUSE_NONE;
 }
 
 /**
  * psi_cause_move - a task takes the section that it is in to another group
- * @p:     the task, in a section
+ * @p:     the task, in a section that is written down
  * @group: the other one
  * @cpu:   the CPU of the runqueue that it belongs to
  * @now:   clock of that, ns

@@ -7,6 +7,8 @@
 #ifndef _KERNEL_SCHED_PSI_CPU_H
 #define _KERNEL_SCHED_PSI_CPU_H
 
+#include <linux/gfp_types.h>
+
 #include "psi_node.h"
 
 struct psi_group;
@@ -25,6 +27,12 @@ void psi_set_parent(struct psi_group *group, struct psi_group *parent);
 void psi_forget(struct psi_group *group);
 void psi_move_task(struct task_struct *p, struct psi_group *group);
 void psi_recount_task(struct task_struct *p);
+
+/* for switching on and off */
+void psi_set_counting(bool counting);
+void psi_count_task(struct task_struct *p, struct psi_group *group);
+void psi_uncount_task(struct task_struct *p);
+int psi_system_add_causes(gfp_t gfp);
 
 /* for quotas */
 void psi_cpu_set_limit(struct psi_node *node, int cpu, struct psi_quota *quota,

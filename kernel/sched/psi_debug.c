@@ -212,6 +212,20 @@ void psi_debug_clock(struct rq *rq, u32 now)
 	d->last = now;
 }
 
+/**
+ * psi_debug_begin - accounting begins on a CPU, perhaps again
+ * @rq: its runqueue, the clock up to date
+ *
+ * Context: rq lock held.
+ */
+void psi_debug_begin(struct rq *rq)
+{
+	struct debug_cpu *d = per_cpu_ptr(&debug_cpus, cpu_of(rq));
+
+	d->last = psi_units(rq->clock);
+	d->node = NULL;
+}
+
 /* R-19 as it is written, for what the node holds. Return: mask of enum psi_quota_time. */
 static u8 quota_lasting(const struct psi_node *node)
 {

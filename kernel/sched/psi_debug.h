@@ -22,6 +22,7 @@ void psi_debug_clock(struct rq *rq, u32 now);
 void psi_debug_written(struct rq *rq);
 void psi_debug_tick(struct rq *rq);
 void psi_debug_report(void);
+void psi_debug_begin(struct rq *rq);
 
 #else /* !CONFIG_PSI_DEBUG */
 
@@ -34,6 +35,7 @@ static inline void psi_debug_clock(struct rq *rq, u32 now) { }
 static inline void psi_debug_written(struct rq *rq) { }
 static inline void psi_debug_tick(struct rq *rq) { }
 static inline void psi_debug_report(void) { }
+static inline void psi_debug_begin(struct rq *rq) { }
 
 #endif /* CONFIG_PSI_DEBUG */
 

@@ -12,6 +12,9 @@
 #include <linux/jump_label.h>
 #include <linux/sched.h>
 
+#include "psi_node.h"
+
+struct cgroup;
 struct kernfs_open_file;
 struct psi_group;
 struct rq;
@@ -25,6 +28,7 @@ extern struct psi_group psi_system;
 void psi_init(void);
 void psi_idle_task(struct task_struct *idle);
 void psi_task_dead(struct task_struct *p);
+void __psi_wake_new(struct task_struct *p);
 void __psi_enqueue(struct rq *rq, struct task_struct *p, int flags);
 void __psi_dequeue(struct rq *rq, struct task_struct *p, int flags);
 void __psi_switch(struct rq *rq, struct task_struct *prev,
@@ -112,7 +116,21 @@ static inline void psi_tick(struct rq *rq, struct task_struct *curr)
  */
 static inline void psi_fork(struct task_struct *p)
 {
-	p->psi = (struct psi_task) { .group = &psi_system, .cpu = -1 };
+	p->psi = (struct psi_task) {
+		.group = &psi_system,
+		.cpu = -1,
+		.flags = PSI_TASK_EXEMPT,	/* until psi_wake_new() */
+	};
+}
+
+/**
+ * psi_wake_new - a new task is about to run for the first time
+ * @p: the task, with the lock of its runqueue held
+ */
+static inline void psi_wake_new(struct task_struct *p)
+{
+	if (static_branch_unlikely(&psi_enabled))
+		__psi_wake_new(p);
 }
 
 #else /* !CONFIG_PSI */
@@ -128,6 +146,7 @@ static inline bool psi_needs_clock(void) { return false; }
 static inline void psi_wake_migrate(struct task_struct *p) { }
 static inline void psi_tick(struct rq *rq, struct task_struct *curr) { }
 static inline void psi_fork(struct task_struct *p) { }
+static inline void psi_wake_new(struct task_struct *p) { }
 
 #endif /* CONFIG_PSI */
 
@@ -135,6 +154,7 @@ static inline void psi_fork(struct task_struct *p) { }
 
 void __psi_throttle(struct rq *rq, struct task_group *tg);
 void psi_quota_written(struct kernfs_open_file *of);
+int psi_quota_begin(struct cgroup *cgrp);
 void psi_task_group_online(struct task_group *tg);
 void psi_task_group_offline(struct task_group *tg);
 
@@ -155,6 +175,7 @@ static inline void psi_throttle(struct rq *rq, struct task_group *tg)
 
 static inline void psi_throttle(struct rq *rq, struct task_group *tg) { }
 static inline void psi_quota_written(struct kernfs_open_file *of) { }
+static inline int psi_quota_begin(struct cgroup *cgrp) { return 0; }
 static inline void psi_task_group_online(struct task_group *tg) { }
 static inline void psi_task_group_offline(struct task_group *tg) { }
 

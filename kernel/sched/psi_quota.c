@@ -210,7 +210,10 @@ static void update_limits(struct cgroup *cgrp, struct task_group *tg)
 	psi_debug_switch_begin();
 	css_for_each_descendant_pre(css, &cgrp->self) {
 		pos = css->cgroup;
-		/* One that has been removed has no tasks, but may stay for long. */
+		/*
+		 * One that has been removed has no tasks, but may stay for long. Perhaps it
+		 * has no group, either.
+		 */
 		if (pos != cgrp && cgroup_is_dead(pos)) {
 			css = css_rightmost_descendant(css);
 			continue;
@@ -222,10 +225,27 @@ static void update_limits(struct cgroup *cgrp, struct task_group *tg)
 	psi_debug_switch_end();
 }
 
-/* Neither of the root, which has no cpu.max, nor of cgroup1. */
+/* Neither of the root, which has no cpu.max, nor of cgroup1, nor while nothing is. */
 static bool is_measured(struct cgroup *cgrp)
 {
-	return cgrp->psi && cgrp->psi->parent;
+	return static_branch_unlikely(&psi_enabled) && cgrp->psi && cgrp->psi->parent;
+}
+
+/**
+ * psi_quota_begin - accounting has been switched on
+ * @cgrp: a cgroup; those above it have come before
+ *
+ * Context: cgroup_mutex held.
+ * Return: 0 or -ENOMEM.
+ */
+int psi_quota_begin(struct cgroup *cgrp)
+{
+	if (!is_measured(cgrp))
+		return 0;
+	psi_debug_switch_begin();
+	update_limit(cgrp->psi, own_task_group(cgrp));
+	psi_debug_switch_end();
+	return cgrp->psi->unsplit ? -ENOMEM : 0;
 }
 
 /**

@@ -4,9 +4,12 @@
  *
  * Locking: none of its own. psi_group_read() hands out values of one moment,
  * and nothing else is looked at while they are printed. psi_trigger.c says how
- * listeners live.
+ * listeners live. Files that are open when accounting is switched off are released then
+ * (proc_entry_rundown()), but those who poll them stay in their wait queue until they are
+ * closed; so those are not freed.
  */
 #include <linux/fs.h>
+#include <linux/hash.h>
 #include <linux/init.h>
 #include <linux/jump_label.h>
 #include <linux/math64.h>
@@ -113,8 +116,11 @@ static const struct {
 struct psi_file {
 	enum psi_resource	res;
 	struct psi_listener	listener;
-	wait_queue_head_t	wait;
 };
+
+/* Files share them. Who is woken for another one's sake looks, and waits again. */
+#define WAIT_BITS	6
+static wait_queue_head_t psi_waits[1 << WAIT_BITS];
 
 static struct psi_file *psi_file_of(struct file *file)
 {
@@ -137,8 +143,7 @@ static int psi_proc_open(struct inode *inode, struct file *file)
 		return -ENOMEM;
 
 	f->res = (uintptr_t)pde_data(inode);
-	init_waitqueue_head(&f->wait);
-	f->listener.wait = &f->wait;
+	f->listener.wait = &psi_waits[hash_ptr(f, WAIT_BITS)];
 
 	ret = single_open(file, psi_proc_show, f);
 	if (ret)
@@ -194,19 +199,46 @@ static int psi_proc_causes_show(struct seq_file *m, void *unused)
 	return psi_causes_show(m, &psi_system);
 }
 
+/**
+ * psi_proc_add - let there be /proc/pressure
+ *
+ * Context: may sleep; there is none.
+ * Return: 0 or -ENOMEM.
+ */
+int psi_proc_add(void)
+{
+	bool done;
+	int i;
+
+	done = proc_mkdir("pressure", NULL) &&
+	       proc_create_single("pressure/memory.causes", 0444, NULL, psi_proc_causes_show);
+	for (i = 0; done && i < ARRAY_SIZE(psi_files); i++)
+		done = proc_create_data(psi_files[i].path, PSI_FILE_MODE, NULL, &psi_proc_ops,
+					(void *)(uintptr_t)psi_files[i].res);
+	if (!done)
+		psi_proc_remove();
+	return done ? 0 : -ENOMEM;
+}
+
+/**
+ * psi_proc_remove - the end of /proc/pressure
+ *
+ * Waits for those who read and write. Triggers go, and who polls is told.
+ *
+ * Context: may sleep.
+ */
+void psi_proc_remove(void)
+{
+	remove_proc_subtree("pressure", NULL);
+}
+
 static int __init psi_proc_init(void)
 {
 	int i;
 
-	if (!static_branch_unlikely(&psi_enabled))
-		return 0;
-
-	proc_mkdir("pressure", NULL);
-	proc_create_single("pressure/memory.causes", 0444, NULL, psi_proc_causes_show);
-	for (i = 0; i < ARRAY_SIZE(psi_files); i++)
-		proc_create_data(psi_files[i].path, PSI_FILE_MODE, NULL, &psi_proc_ops,
-				 (void *)(uintptr_t)psi_files[i].res);
-	return 0;
+	for (i = 0; i < ARRAY_SIZE(psi_waits); i++)
+		init_waitqueue_head(&psi_waits[i]);
+	return static_key_enabled(&psi_enabled) ? psi_proc_add() : 0;
 }
 fs_initcall(psi_proc_init);
 

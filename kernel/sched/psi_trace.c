@@ -114,9 +114,6 @@ static void set_enabled(int more)
 {
 	struct psi_group *group;
 
-	if (!static_branch_unlikely(&psi_enabled))
-		return;
-
 	guard(mutex)(&psi_trace_mutex);
 
 	nr_enabled += more;

@@ -533,7 +533,7 @@ static void sleep_unless_woken(struct psi_poller *p, ktime_t until)
 		hrtimer_start(&p->timer, until, HRTIMER_MODE_ABS_HARD);
 
 	set_current_state(TASK_IDLE);
-	if (!READ_ONCE(p->woken))
+	if (!READ_ONCE(p->woken) && !kthread_should_stop())
 		schedule();
 	__set_current_state(TASK_RUNNING);
 }
@@ -548,7 +548,7 @@ static int psi_poll_thread(void *poller)
 	if (p == &psi_pollers[PSI_POLLER_PRIVILEGED])
 		sched_set_fifo_low(current);
 
-	for (;;) {
+	while (!kthread_should_stop()) {
 		/* Before a look at what is pending: who comes later wakes us. */
 		smp_store_mb(p->woken, false);
 
@@ -963,10 +963,8 @@ static const char * const poller_names[PSI_NR_POLLERS] = {
 	[PSI_POLLER_USER]	= "psi_poll_user",
 };
 
-static int __init poller_init(struct psi_poller *p, const char *name)
+static void __init poller_init(struct psi_poller *p)
 {
-	struct task_struct *task;
-
 	spin_lock_init(&p->lock);
 	timerqueue_init_head(&p->looks);
 	INIT_LIST_HEAD(&p->resumed);
@@ -975,28 +973,71 @@ static int __init poller_init(struct psi_poller *p, const char *name)
 	p->work = IRQ_WORK_INIT_HARD(poller_work_fn);
 	hrtimer_init(&p->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
 	p->timer.function = poller_timer_fn;
+}
+
+static int poller_start(struct psi_poller *p, const char *name)
+{
+	struct task_struct *task;
 
 	task = kthread_create(psi_poll_thread, p, "%s", name);
 	if (IS_ERR(task))
 		return PTR_ERR(task);
-	p->task = task;
+	WRITE_ONCE(p->task, get_task_struct(task));
 	wake_up_process(task);
 	return 0;
 }
 
+static void poller_stop(struct psi_poller *p)
+{
+	struct task_struct *task = p->task;
+
+	if (!task)
+		return;
+	kthread_stop(task);
+	/* These may wake it until here. */
+	irq_work_sync(&p->work);
+	hrtimer_cancel(&p->timer);
+	WRITE_ONCE(p->task, NULL);
+	put_task_struct(task);
+}
+
+/**
+ * psi_pollers_start - let there be threads that look at triggers
+ *
+ * Context: may sleep; there are none.
+ * Return: 0, or why there cannot be any.
+ */
+int psi_pollers_start(void)
+{
+	int i, ret = 0;
+
+	for (i = 0; i < PSI_NR_POLLERS && !ret; i++)
+		ret = poller_start(&psi_pollers[i], poller_names[i]);
+	if (ret)
+		psi_pollers_stop();
+	return ret;
+}
+
+/**
+ * psi_pollers_stop - the end of those threads
+ *
+ * Context: may sleep; there are no triggers, and nothing notifies any more.
+ */
+void psi_pollers_stop(void)
+{
+	int i;
+
+	for (i = 0; i < PSI_NR_POLLERS; i++)
+		poller_stop(&psi_pollers[i]);
+}
+
 static int __init psi_trigger_init(void)
 {
-	int i, ret;
-
-	if (!static_branch_unlikely(&psi_enabled))
-		return 0;
+	int i;
 
 	add_sysctls();
-	for (i = 0; i < PSI_NR_POLLERS; i++) {
-		ret = poller_init(&psi_pollers[i], poller_names[i]);
-		if (ret)
-			return ret;
-	}
-	return 0;
+	for (i = 0; i < PSI_NR_POLLERS; i++)
+		poller_init(&psi_pollers[i]);
+	return static_key_enabled(&psi_enabled) ? psi_pollers_start() : 0;
 }
 subsys_initcall(psi_trigger_init);

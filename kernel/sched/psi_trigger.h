@@ -70,6 +70,10 @@ void psi_trigger_close(struct psi_listener *l);
 void psi_trigger_notify(struct psi_group *group, u8 states);
 bool psi_trigger_is_watched(const struct psi_group *group, enum psi_state state);
 
+/* the threads */
+int psi_pollers_start(void);
+void psi_pollers_stop(void);
+
 /* for psi_avgs.c, where groups are made and freed */
 void psi_monitors_init(struct psi_group *group);
 void psi_trigger_forget(struct psi_group *group);

@@ -34,7 +34,7 @@
 
 enum deed {
 	WRITES, OTHERS, FIRES, CLOSES, WAKEUPS, TOGGLES, READS, MAKES,
-	REMOVALS, MOVES, FORKS, HOTPLUGS, QUOTAS, CONTROLLERS, TRACES, NR_DEEDS
+	REMOVALS, MOVES, FORKS, HOTPLUGS, QUOTAS, CONTROLLERS, TRACES, SWITCHES, NR_DEEDS
 };
 
 /* What may come of it, apart from success: the group or file is just gone. */
@@ -57,6 +57,7 @@ static const struct {
 	[QUOTAS]	= { "limits", { ENOENT, ENODEV } },
 	[CONTROLLERS]	= { "controllers on and off", { EBUSY, ENOENT, ENODEV } },
 	[TRACES]	= { "trace events on and off" },
+	[SWITCHES]	= { "times kernel.psi off and on" },
 };
 
 #define MAX_GROUPS	8
@@ -1074,6 +1075,79 @@ static enum psi_result facts_amid_everything(void)
 		      1u << REMOVALS);
 }
 
+#define KERNEL_PSI	"/proc/sys/kernel/psi"
+#define SWITCH_RUNS	100
+
+static void all_on_and_online(void)
+{
+	stop_all_loads();
+	write_text(KERNEL_PSI, "1");
+	all_online_and_no_groups();
+}
+
+static void switch_all(void *unused)
+{
+	for (;;) {
+		did(SWITCHES, write_text(KERNEL_PSI, "0"));
+		pause_us(20000);
+		did(SWITCHES, write_text(KERNEL_PSI, "1"));
+		pause_us(50000);
+	}
+}
+
+/* Of what is there at the moment; any answer will do. */
+static void use_system(void *unused)
+{
+	char text[256];
+	int fd;
+
+	for (;;) {
+		fd = open("/proc/pressure/memory", O_RDWR);
+		if (fd < 0) {
+			pause_us(1000);
+			continue;
+		}
+		if (write(fd, EAGER_TRIGGER, sizeof(EAGER_TRIGGER)) > 0)
+			wait_by_poll(fd, random_below(20));
+		if (read(fd, text, sizeof(text)) > 0)
+			wait_by_epoll(fd, random_below(20));
+		close(fd);
+	}
+}
+
+static enum psi_result all_on_and_off(void)
+{
+	unsigned int ms;
+
+	REQUIRE(!access(KERNEL_PSI, W_OK), "needs kernel.psi");
+	last_cpu = online_cpus() - 1;
+	prepare();
+	undo_later(all_on_and_online);
+	add_groups();
+	add_sleepers(3);
+	add_memory_users(3);
+	add_tasks(3, fork_for_ever, NULL);
+	start_load(-1, move_tasks, NULL);
+	start_load(-1, toggle, NULL);
+	start_load(-1, make_and_remove, NULL);
+	start_load(-1, read_files, NULL);
+	start_load(-1, use_system, NULL);
+	start_load(-1, use_system, NULL);
+	if (last_cpu && !access("/sys/devices/system/cpu/cpu1/online", W_OK))
+		start_load(-1, hotplug, NULL);
+	start_load(-1, switch_all, NULL);
+	for (ms = 0; race->done[SWITCHES] < 2 * SWITCH_RUNS && ms < 120000; ms += 100)
+		sleep_ms(100);
+	stop_all_loads();
+	all_online();
+	EXPECT(!write_text(KERNEL_PSI, "1"), "it cannot be switched on");
+	EXPECT(race->done[SWITCHES] >= 2 * SWITCH_RUNS, "%lu times are too few",
+	       race->done[SWITCHES]);
+	expect_done(1u << SWITCHES | 1u << MOVES | 1u << FORKS | 1u << REMOVALS);
+	expect_nothing_left();
+	return PSI_PASS;
+}
+
 static const struct psi_case cases[] = {
 	{ "R-14 write against toggle", write_against_toggle },
 	{ "R-12 close against fire", close_against_fire },
@@ -1087,6 +1161,7 @@ static const struct psi_case cases[] = {
 	{ "R-19 CPU hotplug against quotas", hotplug_against_quotas, 2 },
 	{ "R-14 what is counted is what is so, amid everything",
 	  facts_amid_everything },
+	{ "R-10 kernel.psi against everything", all_on_and_off },
 	{ "D-6 R-14 the first trigger of a group against off",
 	  first_trigger_against_off, 0, 1 },
 };

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pressure stall information of cgroups: switched on and off while the system runs.
+ *
+ * psi_enable.c says in which order these are called. There may be thousands of cgroups, and
+ * what is to be done with one of them takes cgroup_mutex; so it is taken for one after the
+ * other. Those that are made meanwhile get what is asked for by cgroup_pressure_stage, which
+ * is set before the first one is visited.
+ *
+ * Locking: cgroup_mutex for psi_group pointers of cgroups, their files and the stage. Nobody
+ * uses such a pointer without it but for those who account, after psi_enabled and until it is
+ * not set any more (under RCU, or with interrupts off), and operations of the files, for which
+ * who removes them waits. Both is over when groups are removed.
+ */
+#include <linux/cgroup.h>
+#include <linux/psi.h>
+#include <linux/sched.h>
+
+#include "../sched/psi_avgs.h"
+#include "../sched/psi_cpu.h"
+#include "../sched/psi_hooks.h"
+#include "../sched/psi_enable.h"
+#include "cgroup-internal.h"
+#include "pressure.h"
+
+/*
+ * Call @fn for each cgroup, those above first or those below, with cgroup_mutex held each
+ * time. One that is made meanwhile is visited unless the one above it was before.
+ */
+static int visit_all(int (*fn)(struct cgroup *cgrp), bool above_first)
+{
+	struct cgroup_subsys_state *css = NULL, *root = &cgrp_dfl_root.cgrp.self;
+	int ret = 0;
+
+	rcu_read_lock();
+	while (!ret) {
+		css = above_first ? css_next_descendant_pre(css, root) :
+				    css_next_descendant_post(css, root);
+		if (!css)
+			break;
+		if (!css_tryget(css))
+			continue;
+		rcu_read_unlock();
+
+		cgroup_lock();
+		ret = fn(css->cgroup);
+		cgroup_unlock();
+		cond_resched();
+
+		rcu_read_lock();
+		css_put(css);
+	}
+	rcu_read_unlock();
+	return ret;
+}
+
+static void set_stage(enum cgroup_pressure_stage stage)
+{
+	cgroup_lock();
+	cgroup_pressure_stage = stage;
+	cgroup_unlock();
+}
+
+static int add_group(struct cgroup *cgrp)
+{
+	/* One that was removed will never be asked. */
+	if (cgrp->psi || cgroup_is_dead(cgrp))
+		return 0;
+	return cgroup_pressure_alloc(cgrp, cgroup_parent(cgrp));
+}
+
+/* Nobody looks at it any more, but for those that are below it. */
+static int remove_group(struct cgroup *cgrp)
+{
+	struct psi_group *group = cgrp->psi;
+
+	if (group && group != &psi_system) {
+		WRITE_ONCE(cgrp->psi, NULL);
+		psi_group_free(group);
+	}
+	return 0;
+}
+
+/**
+ * cgroup_pressure_add_groups - let each cgroup have a group
+ *
+ * Context: may sleep; takes cgroup_mutex, for one after the other. Nothing is accounted.
+ * Return: 0 or -ENOMEM; there are none then.
+ */
+int cgroup_pressure_add_groups(void)
+{
+	int ret;
+
+	if (cgroup_pressure_disabled())
+		return 0;
+	set_stage(PRESSURE_GROUPS);
+	ret = visit_all(add_group, true);
+	if (ret)
+		cgroup_pressure_remove_groups();
+	return ret;
+}
+
+/**
+ * cgroup_pressure_remove_groups - take them back
+ *
+ * Context: may sleep; takes cgroup_mutex, for one after the other. Nothing is accounted, and
+ * there are no files.
+ */
+void cgroup_pressure_remove_groups(void)
+{
+	set_stage(PRESSURE_NOTHING);
+	visit_all(remove_group, false);
+}
+
+/**
+ * cgroup_pressure_begin - the scheduler tells of tasks and quotas from now on
+ *
+ * Context: may sleep; takes cgroup_mutex, for one cgroup after the other.
+ * Return: 0, or -ENOMEM because of a quota.
+ */
+int cgroup_pressure_begin(void)
+{
+	return visit_all(psi_quota_begin, true);
+}
+
+/**
+ * cgroup_pressure_count - count a task from now on, in the group of its cgroup
+ * @task: the task
+ *
+ * Context: any without p->pi_lock.
+ */
+void cgroup_pressure_count(struct task_struct *task)
+{
+	struct cgroup *cgrp;
+
+	/* It is not moved meanwhile. */
+	spin_lock_irq(&css_set_lock);
+	cgrp = task_css_set(task)->dfl_cgrp;
+	psi_count_task(task, cgrp->psi ?: &psi_system);
+	spin_unlock_irq(&css_set_lock);
+}
+
+static int add_files(struct cgroup *cgrp)
+{
+	if (!(cgrp->self.flags & CSS_VISIBLE) || cgroup_pressure_has_files(cgrp))
+		return 0;
+	return cgroup_add_pressure_files(cgrp);
+}
+
+static int remove_files(struct cgroup *cgrp)
+{
+	if (cgroup_pressure_has_files(cgrp))
+		cgroup_remove_pressure_files(cgrp);
+	return 0;
+}
+
+/**
+ * cgroup_pressure_add_files - let each cgroup have its files
+ *
+ * Context: may sleep; takes cgroup_mutex, for one cgroup after the other.
+ * Return: 0 or -ENOMEM; there are none then.
+ */
+int cgroup_pressure_add_files(void)
+{
+	int ret;
+
+	if (cgroup_pressure_disabled())
+		return 0;
+	set_stage(PRESSURE_FILES);
+	ret = visit_all(add_files, true);
+	if (ret)
+		cgroup_pressure_remove_files();
+	return ret;
+}
+
+/**
+ * cgroup_pressure_remove_files - take them back; who has triggers is told
+ *
+ * Waits for those who read and write.
+ *
+ * Context: may sleep; takes cgroup_mutex, for one cgroup after the other.
+ */
+void cgroup_pressure_remove_files(void)
+{
+	if (cgroup_pressure_disabled())
+		return;
+	set_stage(PRESSURE_GROUPS);
+	visit_all(remove_files, true);
+}

@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * R-10: kernel.psi switches accounting on and off while the system runs. What is there at
+ * that moment, tasks and sections of stalls, groups and limits, files and those who wait for
+ * them, has to be as if it had always been on, or off.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "psi_cgroup_util.h"
+
+#define MB		(1024UL * 1024)
+#define SYSCTL		"/proc/sys/kernel/psi"
+#define TRIGGER		"some 1000000 2000000"
+
+static bool is_on(void)
+{
+	char text[16] = "";
+
+	read_text(SYSCTL, text, sizeof(text));
+	return atoi(text);
+}
+
+static bool was_on;
+
+static void restore(void)
+{
+	write_text(SYSCTL, "%d", was_on);
+}
+
+static void set_psi(bool on)
+{
+	int ret = write_text(SYSCTL, "%d", on);
+
+	EXPECT(!ret, "kernel.psi = %d: %s", on, strerror(-ret));
+	EXPECT(is_on() == on, "kernel.psi is %d", is_on());
+}
+
+/* Every case begins like this. */
+static void prepare(bool on)
+{
+	REQUIRE(!access(SYSCTL, F_OK), "needs kernel.psi");
+	was_on = is_on();
+	undo_later(restore);
+	set_psi(on);
+}
+
+/* Groups are made while it is on, because otherwise it is thought that there are none. */
+static const char *prepare_group(const char *name)
+{
+	prepare(true);
+	return make_group(NULL, name);
+}
+
+/* ---- the knob ---- */
+
+static enum psi_result bad_values(void)
+{
+	static const char * const bad[] = { "2", "-1", "x", "1x", "4294967297", "0.5" };
+	bool on;
+	size_t i;
+	int ret;
+
+	prepare(false);
+	for (on = false;; on = true) {
+		for (i = 0; i < ARRAY_SIZE(bad); i++) {
+			ret = write_text(SYSCTL, "%s", bad[i]);
+			EXPECT(ret == -EINVAL, "\"%s\": %s", bad[i], strerror(-ret));
+			EXPECT(is_on() == on, "\"%s\" has changed it", bad[i]);
+		}
+		if (on)
+			return PSI_PASS;
+		set_psi(true);
+	}
+}
+
+/* In a process of its own. */
+static void write_without_privilege(void *result)
+{
+	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+	int *ret = result;
+
+	syscall(SYS_capget, &header, data);
+	data[0].effective &= ~(1U << CAP_SYS_ADMIN);
+	syscall(SYS_capset, &header, data);
+	*ret = write_text(SYSCTL, "1");
+	if (setresuid(65534, 65534, 65534))
+		return;
+	ret[1] = write_text(SYSCTL, "1");
+	ret[2] = is_on() ? 2 : 1;
+}
+
+static enum psi_result needs_privilege(void)
+{
+	int *ret = shared_alloc(3 * sizeof(*ret)), ms;
+
+	prepare(false);
+	start_load(-1, write_without_privilege, ret);
+	for (ms = 0; !ret[2] && ms < 5000; ms++)
+		sleep_ms(1);
+	EXPECT(ret[0] == -EPERM, "root without CAP_SYS_ADMIN: %s", strerror(-ret[0]));
+	EXPECT(ret[1] == -EACCES, "nobody: %s", strerror(-ret[1]));
+	EXPECT(ret[2] == 1 && !is_on(), "it is on");
+	return PSI_PASS;
+}
+
+/* ---- files ---- */
+
+static const char * const group_files[] = {
+	"io.pressure", "memory.pressure", "cpu.pressure", "cgroup.pressure",
+	"memory.pressure.causes", "cpu.pressure.causes",
+};
+
+static void expect_files(const char *group, bool on)
+{
+	char path[GROUP_PATH];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(group_files); i++) {
+		group_file(path, group, group_files[i]);
+		EXPECT(!access(path, F_OK) == on, "%s is %s", path, on ? "missing" : "there");
+	}
+}
+
+static void expect_pressure(const char *group)
+{
+	struct psi_sample sample;
+	int res;
+
+	for (res = 0; res < PSI_IRQ; res++)
+		EXPECT(!psi_read(res, &sample) && !read_group(group, res, &sample),
+		       "%s cannot be read", psi_name(res));
+}
+
+static enum psi_result files_come_and_go(void)
+{
+	const char *old = prepare_group("old"), *inner = make_group(old, "inner"), *group[4];
+	char path[GROUP_PATH];
+	int round, i;
+
+	for (round = 0; round < 3; round++) {
+		set_psi(false);
+		EXPECT(access("/proc/pressure", F_OK), "/proc/pressure is there");
+		expect_files(old, false);
+		expect_files(inner, false);
+		snprintf(path, sizeof(path), "%s/off%d", inner, round);
+		EXPECT(!mkdir(path, 0755), "mkdir");
+		expect_files(path, false);
+
+		set_psi(true);
+		expect_files(old, true);
+		expect_files(inner, true);
+		expect_files(path, true);
+		EXPECT(!access(CGROUP_ROOT "/cpu.pressure", F_OK), "the root has none");
+		group[round] = make_group(path, "on");
+		expect_files(group[round], true);
+		for (i = 0; i <= round; i++)
+			expect_pressure(group[i]);
+		EXPECT(!rmdir(group[round]) && !rmdir(path), "rmdir");
+		group[round] = inner;
+	}
+	return PSI_PASS;
+}
+
+static enum psi_result files_have_owners(void)
+{
+	const char *group = prepare_group("owned");
+	char path[GROUP_PATH], inner[GROUP_PATH];
+	struct stat st;
+	size_t i;
+
+	set_psi(false);
+	EXPECT(!chown(group, 1000, 1001), "chown");
+	snprintf(inner, sizeof(inner), "%s/theirs", group);
+	EXPECT(!setegid(1001) && !seteuid(1000), "seteuid");
+	EXPECT(!mkdir(inner, 0755), "mkdir: %s", strerror(errno));
+	EXPECT(!seteuid(0) && !setegid(0), "seteuid back");
+
+	set_psi(true);
+	for (i = 0; i < ARRAY_SIZE(group_files); i++) {
+		EXPECT(!stat(group_file(path, inner, group_files[i]), &st), "stat %s", path);
+		EXPECT(st.st_uid == 1000 && st.st_gid == 1001, "%s is of %u:%u", path,
+		       st.st_uid, st.st_gid);
+		EXPECT(!stat(group_file(path, group, group_files[i]), &st), "stat %s", path);
+		EXPECT(!st.st_uid && !st.st_gid, "%s is of %u:%u", path, st.st_uid, st.st_gid);
+	}
+	rmdir(inner);
+	return PSI_PASS;
+}
+
+/* ---- what is true at that moment ---- */
+
+static void nap(void *unused)
+{
+	for (;;)
+		sleep_ms(5);
+}
+
+static enum psi_result runnable_tasks(void)
+{
+	const char *group = prepare_group("busy"), *alone = make_group(NULL, "alone");
+
+	set_psi(false);
+	start_in_group(group, 0, spin, NULL);
+	start_in_group(group, 0, spin, NULL);
+	start_in_group(alone, 0, nap, NULL);
+	set_psi(true);
+	expect_shares((struct expected[]) {
+		{ group, PSI_CPU, 100, 0 }, { group, PSI_IO, 0, 0 }, { group, PSI_MEMORY, 0, 0 },
+	}, 3, 1000, 3);
+	stop_all_loads();
+	expect_still(group);
+	expect_still(alone);
+	return PSI_PASS;
+}
+
+/* A read that takes longer than switching on, begun before. */
+static enum psi_result wait_for_io(void)
+{
+	const char *group = prepare_group("reader"), *disk = slow_disk(3000);
+
+	REQUIRE(disk, "needs null_blk");
+	set_psi(false);
+	start_in_group(group, -1, read_disk, (void *)disk);
+	sleep_ms(500);
+	set_psi(true);
+	expect_share(group, PSI_IO, 100, 100, 1000, 3);
+	/* Nor does it ever end, if it is switched off in the middle. */
+	set_psi(false);
+	sleep_ms(100);
+	set_psi(true);
+	expect_share(group, PSI_IO, 100, 100, 1000, 3);
+	stop_all_loads();
+	sleep_ms(3000);
+	expect_still(group);
+	return PSI_PASS;
+}
+
+static unsigned long long cause_count(const char *group, const char *cause, const char *key)
+{
+	char path[GROUP_PATH], text[2048], *line, *at;
+
+	if (read_text(group_file(path, group, "memory.pressure.causes"), text,
+		      sizeof(text)) < 0)
+		return 0;
+	line = strstr(text, cause);
+	at = line ? strstr(line, key) : NULL;
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
+/* Over memory.high, so that it is in sections most of the time, asleep. */
+static enum psi_result memory_stall(void)
+{
+	const char *group = prepare_group("stalled");
+	struct memory_user user = { .size = 8 * MB, .grow = true };
+	struct psi_sample from, to;
+	int round;
+
+	REQUIRE(!enable_controller(top_group(), "+memory"), "needs the memory controller");
+	user.cgroup = group;
+	user.ready = shared_alloc(sizeof(*user.ready));
+	set_psi(false);
+	start_load(-1, use_memory, &user);
+	while (!*user.ready)
+		sleep_ms(1);
+	EXPECT(!set_cgroup(group, "memory.high", "4M"), "memory.high");
+
+	for (round = 0; round < 5; round++) {
+		set_psi(true);
+		EXPECT(!read_group(group, PSI_MEMORY, &from), "read");
+		sleep_ms(1000);
+		EXPECT(!read_group(group, PSI_MEMORY, &to), "read");
+		psi_note("memory some %.1f %%, memory_high total %llu us",
+			 psi_share(&from, &to).some, cause_count(group, "memory_high", "total="));
+		EXPECT(psi_share(&from, &to).some > 50, "some %.1f",
+		       psi_share(&from, &to).some);
+		EXPECT(cause_count(group, "memcg_high", "total=") > 500000 &&
+		       cause_count(group, "memcg_high", "total=") < 1500000 * psi_slowness(),
+		       "memcg_high total %llu", cause_count(group, "memcg_high", "total="));
+		set_psi(false);
+		sleep_ms(200);
+	}
+	set_psi(true);
+	stop_all_loads();
+	/* Sections that ended while it was off are over. */
+	expect_still(group);
+	return PSI_PASS;
+}
+
+static unsigned long long own_quota(const char *group)
+{
+	char path[GROUP_PATH], text[1024], *line;
+
+	if (read_text(group_file(path, group, "cpu.pressure.causes"), text, sizeof(text)) < 0)
+		return 0;
+	line = strstr(text, "own_quota some=");
+	return line ? strtoull(line + strlen("own_quota some="), NULL, 10) : 0;
+}
+
+static enum psi_result quota(void)
+{
+	const char *group = prepare_group("limited");
+	unsigned long long before;
+
+	REQUIRE(!enable_controller(top_group(), "+cpu"), "needs the cpu controller");
+	set_psi(false);
+	EXPECT(!set_cgroup(group, "cpu.max", "20000 100000"), "cpu.max");
+	start_in_group(group, 0, spin, NULL);
+	sleep_ms(300);
+	set_psi(true);
+	before = own_quota(group);
+	sleep_ms(2000);
+	psi_note("own_quota %llu us in 2 s", own_quota(group) - before);
+	EXPECT(close_to((own_quota(group) - before) / 20000.0, 80, 6), "it should be 80 %%");
+	/* One that is set or removed while it is off. */
+	set_psi(false);
+	EXPECT(!set_cgroup(group, "cpu.max", "max"), "cpu.max");
+	set_psi(true);
+	before = own_quota(group);
+	sleep_ms(1000);
+	EXPECT(own_quota(group) == before, "own_quota goes on");
+	return PSI_PASS;
+}
+
+/* ---- those who wait ---- */
+
+static int must_add(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	EXPECT(fd >= 0 && write(fd, TRIGGER, sizeof(TRIGGER)) > 0, "%s: %s", path,
+	       strerror(errno));
+	return fd;
+}
+
+struct waiter {
+	int fd;
+	int (*wait)(int fd, int ms);
+	atomic_int begun, got;
+};
+
+static void wait_there(void *arg)
+{
+	struct waiter *w = arg;
+
+	w->begun = 1;
+	w->got = w->wait(w->fd, 20000) | 1 << 30;
+	for (;;)
+		sleep_ms(1000);
+}
+
+static void expect_told(int fd, const char *path)
+{
+	static int (* const ways[])(int, int) = { wait_by_poll, wait_by_epoll, wait_by_select };
+	struct waiter *w = shared_alloc(sizeof(*w) * ARRAY_SIZE(ways));
+	char text[256];
+	size_t i;
+	int ms;
+
+	for (i = 0; i < ARRAY_SIZE(ways); i++) {
+		w[i].fd = fd;
+		w[i].wait = ways[i];
+		start_load(-1, wait_there, &w[i]);
+		while (!w[i].begun)
+			sleep_ms(1);
+	}
+	sleep_ms(100);
+	for (i = 0; i < ARRAY_SIZE(ways); i++)
+		EXPECT(!w[i].got, "%s: way %zu: %#x, and nothing has happened", path, i,
+		       w[i].got);
+	set_psi(false);
+	for (ms = 0; ms < 5000 && !(w[0].got && w[1].got && w[2].got); ms++)
+		sleep_ms(1);
+	for (i = 0; i < ARRAY_SIZE(ways); i++)
+		EXPECT(w[i].got & (ways[i] == wait_by_select ? POLLPRI | POLLERR : POLLERR),
+		       "%s: way %zu: %#x", path, i, w[i].got);
+	EXPECT(wait_by_poll(fd, 0) & POLLERR, "%s: another poll", path);
+	EXPECT(pread(fd, text, sizeof(text), 0) < 0, "%s can be read", path);
+	EXPECT(write(fd, TRIGGER, sizeof(TRIGGER)) < 0, "%s can be written", path);
+
+	/* It does not come back to life. */
+	set_psi(true);
+	EXPECT(wait_by_poll(fd, 0) & POLLERR, "%s: poll after all", path);
+	EXPECT(pread(fd, text, sizeof(text), 0) < 0, "%s can be read after all", path);
+	stop_all_loads();
+	close(fd);
+}
+
+static enum psi_result pollers_are_told(void)
+{
+	const char *group = prepare_group("polled");
+	char path[GROUP_PATH];
+
+	group_file(path, group, "memory.pressure");
+	expect_told(must_add(path), path);
+	expect_told(must_add("/proc/pressure/memory"), "/proc/pressure/memory");
+	close(must_add("/proc/pressure/memory"));
+	return PSI_PASS;
+}
+
+/* ---- many ---- */
+
+#define NR_GROUPS	2000
+
+static char (*many)[GROUP_PATH];
+
+static void remove_many(void)
+{
+	int i;
+
+	for (i = NR_GROUPS / psi_slowness() - 1; i >= 0; i--)
+		rmdir(many[i]);
+}
+
+static long percpu_kb(void)
+{
+	char text[4096], *at;
+
+	if (read_text("/proc/meminfo", text, sizeof(text)) < 0)
+		return 0;
+	at = strstr(text, "Percpu:");
+	return at ? atol(at + strlen("Percpu:")) : 0;
+}
+
+static enum psi_result thousands_of_groups(void)
+{
+	const char *top = prepare_group("many");
+	int nr = NR_GROUPS / psi_slowness(), i, round;
+	__u64 on_ns = 0, off_ns = 0, begun;
+	long off_kb = 0, on_kb = 0;
+
+	many = shared_alloc(sizeof(*many) * nr);
+	set_psi(false);
+	for (i = 0; i < nr; i++) {
+		/* In threes, one below the other. */
+		snprintf(many[i], GROUP_PATH, "%s/g%d", i % 3 ? many[i - 1] : top, i);
+		EXPECT(!mkdir(many[i], 0755), "mkdir %d: %s", i, strerror(errno));
+	}
+	undo_later(remove_many);
+	for (round = 0; round < 3; round++) {
+		begun = now_ns();
+		set_psi(true);
+		on_ns += now_ns() - begun;
+		on_kb = percpu_kb();
+		expect_files(many[nr - 1], true);
+		begun = now_ns();
+		set_psi(false);
+		off_ns += now_ns() - begun;
+		expect_files(many[nr - 1], false);
+		sleep_ms(300);		/* RCU */
+		if (!round)
+			off_kb = percpu_kb();
+	}
+	psi_note("%d groups: on in %llu ms, off in %llu ms; %ld kB per CPU while it is on, %ld off",
+		 nr, on_ns / 3 / NSEC_PER_MSEC, off_ns / 3 / NSEC_PER_MSEC, on_kb, off_kb);
+	EXPECT(percpu_kb() <= off_kb + 64, "%ld kB after another one: memory is lost",
+	       percpu_kb());
+	EXPECT(on_kb > off_kb, "groups need no memory");
+	return PSI_PASS;
+}
+
+static const struct psi_case cases[] = {
+	{ "R-10 kernel.psi takes 0 and 1", bad_values },
+	{ "R-10 kernel.psi needs privilege", needs_privilege },
+	{ "R-10 kernel.psi makes files and removes them", files_come_and_go },
+	{ "R-10 files that kernel.psi makes have their owners", files_have_owners },
+	{ "R-10 kernel.psi finds tasks that run and wait", runnable_tasks },
+	{ "R-10 kernel.psi finds who waits for io", wait_for_io },
+	{ "R-10 kernel.psi in the middle of memory stalls", memory_stall },
+	{ "R-10 R-19 kernel.psi finds quotas", quota },
+	{ "R-10 R-12 kernel.psi tells those who poll", pollers_are_told },
+	{ "R-10 kernel.psi with thousands of groups", thousands_of_groups },
+};
+
+int main(int argc, char **argv)
+{
+	return psi_main(argc, argv, cases, ARRAY_SIZE(cases));
+}
