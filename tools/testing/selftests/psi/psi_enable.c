@@ -284,9 +284,9 @@ static enum psi_result memory_stall(void)
 		EXPECT(!read_group(group, PSI_MEMORY, &to), "read");
 		psi_note("memory some %.1f %%, memcg_high total %llu us",
 			 psi_share(&from, &to).some, cause_count(group, "memcg_high", "total="));
-		EXPECT(psi_share(&from, &to).some > 50, "some %.1f",
+		EXPECT(psi_share(&from, &to).some > 50.0 / psi_slowness(), "some %.1f",
 		       psi_share(&from, &to).some);
-		EXPECT(cause_count(group, "memcg_high", "total=") > 500000 &&
+		EXPECT(cause_count(group, "memcg_high", "total=") > 500000 / psi_slowness() &&
 		       cause_count(group, "memcg_high", "total=") < 1500000 * psi_slowness(),
 		       "memcg_high total %llu", cause_count(group, "memcg_high", "total="));
 		set_psi(false);
@@ -472,6 +472,9 @@ static enum psi_result thousands_of_groups(void)
 	}
 	psi_note("%d groups: on in %llu ms, off in %llu ms; %ld kB while it is on, %ld off",
 		 nr, on_ns / 3 / NSEC_PER_MSEC, off_ns / 3 / NSEC_PER_MSEC, on_kb, off_kb);
+	/* KASAN keeps back what is freed. */
+	if (psi_slowness() > 1)
+		return PSI_PASS;
 	EXPECT(on_kb > off_kb + nr, "groups need no memory");
 	EXPECT(kernel_memory_kb() <= off_kb + nr / 2, "%ld kB: memory is lost",
 	       kernel_memory_kb());
