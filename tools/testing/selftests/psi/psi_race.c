@@ -1076,7 +1076,8 @@ static enum psi_result facts_amid_everything(void)
 }
 
 #define KERNEL_PSI	"/proc/sys/kernel/psi"
-#define SWITCH_RUNS	100
+/* Each is an end and a beginning. */
+#define SWITCHES_WANTED	200
 
 static void all_on_and_online(void)
 {
@@ -1117,7 +1118,7 @@ static void use_system(void *unused)
 
 static enum psi_result all_on_and_off(void)
 {
-	unsigned int ms;
+	unsigned int wanted = SWITCHES_WANTED / psi_slowness(), ms;
 
 	REQUIRE(!access(KERNEL_PSI, W_OK), "needs kernel.psi");
 	last_cpu = online_cpus() - 1;
@@ -1136,12 +1137,12 @@ static enum psi_result all_on_and_off(void)
 	if (last_cpu && !access("/sys/devices/system/cpu/cpu1/online", W_OK))
 		start_load(-1, hotplug, NULL);
 	start_load(-1, switch_all, NULL);
-	for (ms = 0; race->done[SWITCHES] < 2 * SWITCH_RUNS && ms < 120000; ms += 100)
+	for (ms = 0; race->done[SWITCHES] < wanted && ms < 300000; ms += 100)
 		sleep_ms(100);
 	stop_all_loads();
 	all_online();
 	EXPECT(!write_text(KERNEL_PSI, "1"), "it cannot be switched on");
-	EXPECT(race->done[SWITCHES] >= 2 * SWITCH_RUNS, "%lu times are too few",
+	EXPECT(race->done[SWITCHES] >= wanted, "%lu times are too few",
 	       race->done[SWITCHES]);
 	expect_done(1u << SWITCHES | 1u << MOVES | 1u << FORKS | 1u << REMOVALS);
 	expect_nothing_left();
