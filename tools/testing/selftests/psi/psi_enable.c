@@ -292,9 +292,13 @@ static enum psi_result memory_stall(void)
 		set_psi(false);
 		sleep_ms(200);
 	}
+
+	/* One that ends while it is off is over, though its task goes on. */
+	EXPECT(!set_cgroup(group, "memory.high", "max"), "memory.high");
+	sleep_ms(4000);
 	set_psi(true);
+	expect_share(group, PSI_MEMORY, 0, 0, 1000, 5);
 	stop_all_loads();
-	/* Sections that ended while it was off are over. */
 	expect_still(group);
 	return PSI_PASS;
 }
