@@ -5,21 +5,27 @@
  * Locking: none of its own. psi_group_read() hands out values of one moment,
  * and nothing else is looked at while they are printed. psi_trigger.c says how
  * listeners live. Files that are open when accounting is switched off are released then
- * (proc_entry_rundown()), but those who poll them stay in their wait queue until they are
- * closed; so those are not freed.
+ * (proc_entry_rundown()), but those who poll them stay in their wait queue for as long as
+ * they like; so that lives until they have left it (struct psi_wait). orphans_lock is for the
+ * list of those.
  */
 #include <linux/fs.h>
-#include <linux/hash.h>
 #include <linux/init.h>
+#include <linux/jiffies.h>
 #include <linux/jump_label.h>
+#include <linux/list.h>
 #include <linux/math64.h>
+#include <linux/mutex.h>
 #include <linux/proc_fs.h>
+#include <linux/rcupdate.h>
 #include <linux/sched/clock.h>
 #include <linux/sched/loadavg.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include "psi_avgs.h"
 #include "psi_cause.h"
@@ -112,15 +118,73 @@ static const struct {
 #endif
 };
 
+/* Who polls a file. Nobody comes any more when that is released, but some may be there. */
+struct psi_wait {
+	wait_queue_head_t	head;
+	struct list_head	orphan;
+	struct rcu_head		rcu;	/* who leaves it lets go of its lock last */
+};
+
+static DEFINE_MUTEX(orphans_lock);
+static LIST_HEAD(orphans);		/* orphans_lock */
+
+#define ORPHANS_JIFFIES	(10 * HZ)
+
+static bool is_left(struct psi_wait *wait)
+{
+	bool left;
+
+	spin_lock_irq(&wait->head.lock);
+	left = !waitqueue_active(&wait->head);
+	spin_unlock_irq(&wait->head.lock);
+	return left;
+}
+
+static void orphans_work_fn(struct work_struct *work)
+{
+	struct psi_wait *wait, *next;
+
+	guard(mutex)(&orphans_lock);
+	list_for_each_entry_safe(wait, next, &orphans, orphan) {
+		if (is_left(wait)) {
+			list_del(&wait->orphan);
+			kfree_rcu(wait, rcu);
+		}
+		cond_resched();
+	}
+	if (!list_empty(&orphans))
+		schedule_delayed_work(to_delayed_work(work), ORPHANS_JIFFIES);
+}
+
+static DECLARE_DELAYED_WORK(orphans_work, orphans_work_fn);
+
+static struct psi_wait *new_wait(void)
+{
+	struct psi_wait *wait = kzalloc(sizeof(*wait), GFP_KERNEL_ACCOUNT);
+
+	if (wait)
+		init_waitqueue_head(&wait->head);
+	return wait;
+}
+
+static void free_wait(struct psi_wait *wait)
+{
+	if (is_left(wait)) {
+		kfree_rcu(wait, rcu);
+		return;
+	}
+
+	guard(mutex)(&orphans_lock);
+	list_add_tail(&wait->orphan, &orphans);
+	schedule_delayed_work(&orphans_work, ORPHANS_JIFFIES);
+}
+
 /* An open file. */
 struct psi_file {
 	enum psi_resource	res;
 	struct psi_listener	listener;
+	struct psi_wait		*wait;
 };
-
-/* Files share them. Who is woken for another one's sake looks, and waits again. */
-#define WAIT_BITS	6
-static wait_queue_head_t psi_waits[1 << WAIT_BITS];
 
 static struct psi_file *psi_file_of(struct file *file)
 {
@@ -137,17 +201,19 @@ static int psi_proc_show(struct seq_file *m, void *unused)
 static int psi_proc_open(struct inode *inode, struct file *file)
 {
 	struct psi_file *f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
-	int ret;
+	struct psi_wait *wait = new_wait();
+	int ret = -ENOMEM;
 
-	if (!f)
-		return -ENOMEM;
-
-	f->res = (uintptr_t)pde_data(inode);
-	f->listener.wait = &psi_waits[hash_ptr(f, WAIT_BITS)];
-
-	ret = single_open(file, psi_proc_show, f);
-	if (ret)
+	if (f && wait) {
+		f->res = (uintptr_t)pde_data(inode);
+		f->wait = wait;
+		f->listener.wait = &wait->head;
+		ret = single_open(file, psi_proc_show, f);
+	}
+	if (ret) {
+		kfree(wait);
 		kfree(f);
+	}
 	return ret;
 }
 
@@ -156,6 +222,7 @@ static int psi_proc_release(struct inode *inode, struct file *file)
 	struct psi_file *f = psi_file_of(file);
 
 	psi_trigger_close(&f->listener);
+	free_wait(f->wait);
 	kfree(f);
 	return single_release(inode, file);
 }
@@ -234,10 +301,6 @@ void psi_proc_remove(void)
 
 static int __init psi_proc_init(void)
 {
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(psi_waits); i++)
-		init_waitqueue_head(&psi_waits[i]);
 	return static_key_enabled(&psi_enabled) ? psi_proc_add() : 0;
 }
 fs_initcall(psi_proc_init);
