@@ -15,6 +15,8 @@
 #include "psi_node.h"
 
 struct cgroup;
+struct file;
+struct inode;
 struct kernfs_open_file;
 struct psi_group;
 struct rq;
@@ -179,6 +181,15 @@ static inline int psi_quota_begin(struct cgroup *cgrp) { return 0; }
 static inline void psi_task_group_online(struct task_group *tg) { }
 static inline void psi_task_group_offline(struct task_group *tg) { }
 
+#endif
+
+#ifdef CONFIG_PROC_PRESSURE_CGROUP
+struct file *psi_open_of_namespace(struct inode *inode, struct file *file, const char *name);
+struct wait_queue_head *psi_wait_of(struct file *file);
+#else
+static inline struct file *psi_open_of_namespace(struct inode *inode, struct file *file,
+						 const char *name) { return NULL; }
+static inline struct wait_queue_head *psi_wait_of(struct file *file) { return NULL; }
 #endif
 
 #endif /* _KERNEL_SCHED_PSI_HOOKS_H */

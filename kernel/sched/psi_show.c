@@ -6,9 +6,10 @@
  * and nothing else is looked at while they are printed. psi_trigger.c says how
  * listeners live. Files that are open when accounting is switched off are released then
  * (proc_entry_rundown()), but those who poll them stay in their wait queue for as long as
- * they like; so that lives until they have left it (struct psi_wait). orphans_lock is for the
- * list of those.
+ * they like; so that lives until they have left it (struct psi_wait), and with it the group's
+ * file that such a file stands for. orphans_lock is for the list of those.
  */
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/init.h>
 #include <linux/jiffies.h>
@@ -16,6 +17,7 @@
 #include <linux/list.h>
 #include <linux/math64.h>
 #include <linux/mutex.h>
+#include <linux/poll.h>
 #include <linux/proc_fs.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/clock.h>
@@ -24,6 +26,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
+#include <linux/uio.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
@@ -106,21 +109,24 @@ int psi_show_cpu_causes(struct seq_file *m, struct psi_group *group)
 /* Everybody may read, and have triggers. */
 #define PSI_FILE_MODE	0666
 
-static const struct {
+/*
+ * A file of /proc/pressure. In a proc mount with pressure=cgroup, opened in a cgroup
+ * namespace, it is that of a group, by name: see psi_open_of_namespace().
+ */
+struct psi_proc_file {
 	const char		*path;
+	const char		*name_in_group;
+	int			(*show)(struct seq_file *m, void *unused);
 	enum psi_resource	res;
-} psi_files[] = {
-	{ "pressure/io",	PSI_IO },
-	{ "pressure/memory",	PSI_MEM },
-	{ "pressure/cpu",	PSI_CPU },
-#ifdef CONFIG_IRQ_TIME_ACCOUNTING
-	{ "pressure/irq",	PSI_IRQ },
-#endif
 };
 
-/* Who polls a file. Nobody comes any more when that is released, but some may be there. */
+/*
+ * Who polls a file. Nobody comes any more when that is released, but some may be there. Of
+ * a file that stands for a group's, they are in the queue of that one.
+ */
 struct psi_wait {
-	wait_queue_head_t	head;
+	wait_queue_head_t	own;
+	struct file		*of_group;	/* or NULL */
 	struct list_head	orphan;
 	struct rcu_head		rcu;	/* who leaves it lets go of its lock last */
 };
@@ -132,12 +138,20 @@ static LIST_HEAD(orphans);		/* orphans_lock */
 
 static bool is_left(struct psi_wait *wait)
 {
+	wait_queue_head_t *head = wait->of_group ? psi_wait_of(wait->of_group) : &wait->own;
 	bool left;
 
-	spin_lock_irq(&wait->head.lock);
-	left = !waitqueue_active(&wait->head);
-	spin_unlock_irq(&wait->head.lock);
+	spin_lock_irq(&head->lock);
+	left = !waitqueue_active(head);
+	spin_unlock_irq(&head->lock);
 	return left;
+}
+
+static void end_wait(struct psi_wait *wait)
+{
+	if (wait->of_group)
+		fput(wait->of_group);
+	kfree_rcu(wait, rcu);
 }
 
 static void orphans_work_fn(struct work_struct *work)
@@ -148,7 +162,7 @@ static void orphans_work_fn(struct work_struct *work)
 	list_for_each_entry_safe(wait, next, &orphans, orphan) {
 		if (is_left(wait)) {
 			list_del(&wait->orphan);
-			kfree_rcu(wait, rcu);
+			end_wait(wait);
 		}
 		cond_resched();
 	}
@@ -163,14 +177,14 @@ static struct psi_wait *new_wait(void)
 	struct psi_wait *wait = kzalloc(sizeof(*wait), GFP_KERNEL_ACCOUNT);
 
 	if (wait)
-		init_waitqueue_head(&wait->head);
+		init_waitqueue_head(&wait->own);
 	return wait;
 }
 
 static void free_wait(struct psi_wait *wait)
 {
 	if (is_left(wait)) {
-		kfree_rcu(wait, rcu);
+		end_wait(wait);
 		return;
 	}
 
@@ -179,11 +193,12 @@ static void free_wait(struct psi_wait *wait)
 	schedule_delayed_work(&orphans_work, ORPHANS_JIFFIES);
 }
 
-/* An open file. */
+/* An open one. */
 struct psi_file {
-	enum psi_resource	res;
+	const struct psi_proc_file *what;
 	struct psi_listener	listener;
 	struct psi_wait		*wait;
+	struct file		*of_group;	/* instead of all of this, or NULL */
 };
 
 static struct psi_file *psi_file_of(struct file *file)
@@ -195,25 +210,66 @@ static int psi_proc_show(struct seq_file *m, void *unused)
 {
 	struct psi_file *f = m->private;
 
-	return psi_show(m, &psi_system, f->res);
+	return psi_show(m, &psi_system, f->what->res);
 }
+
+static int psi_proc_causes_show(struct seq_file *m, void *unused)
+{
+	psi_gather_system();
+	return psi_causes_show(m, &psi_system);
+}
+
+static const struct psi_proc_file psi_files[] = {
+	{ "pressure/io",	"io.pressure",		psi_proc_show, PSI_IO },
+	{ "pressure/memory",	"memory.pressure",	psi_proc_show, PSI_MEM },
+	{ "pressure/cpu",	"cpu.pressure",		psi_proc_show, PSI_CPU },
+#ifdef CONFIG_IRQ_TIME_ACCOUNTING
+	{ "pressure/irq",	"irq.pressure",		psi_proc_show, PSI_IRQ },
+#endif
+};
+
+static const struct psi_proc_file psi_causes_file = {
+	.path		= "pressure/memory.causes",
+	.name_in_group	= "memory.pressure.causes",
+	.show		= psi_proc_causes_show,
+};
 
 static int psi_proc_open(struct inode *inode, struct file *file)
 {
+	const struct psi_proc_file *what = pde_data(inode);
 	struct psi_file *f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
 	struct psi_wait *wait = new_wait();
 	int ret = -ENOMEM;
 
-	if (f && wait) {
-		f->res = (uintptr_t)pde_data(inode);
-		f->wait = wait;
-		f->listener.wait = &wait->head;
-		ret = single_open(file, psi_proc_show, f);
+	if (!f || !wait)
+		goto free;
+
+	f->of_group = psi_open_of_namespace(inode, file, what->name_in_group);
+	if (IS_ERR(f->of_group)) {
+		ret = PTR_ERR(f->of_group);
+		goto free;
 	}
-	if (ret) {
-		kfree(wait);
-		kfree(f);
-	}
+
+	f->what = what;
+	f->wait = wait;
+	f->listener.wait = &wait->own;
+	wait->of_group = f->of_group;
+
+	ret = single_open(file, what->show, f);
+	if (ret)
+		goto put;
+
+	/* A group's file has it, and seq_open() takes it away. */
+	if (f->of_group && file->f_mode & FMODE_WRITE)
+		file->f_mode |= FMODE_PWRITE;
+	return 0;
+
+put:
+	if (f->of_group)
+		fput(f->of_group);
+free:
+	kfree(wait);
+	kfree(f);
 	return ret;
 }
 
@@ -227,6 +283,41 @@ static int psi_proc_release(struct inode *inode, struct file *file)
 	return single_release(inode, file);
 }
 
+static ssize_t psi_proc_read_iter(struct kiocb *iocb, struct iov_iter *iter)
+{
+	struct file *of_group = psi_file_of(iocb->ki_filp)->of_group;
+
+	if (of_group)
+		return vfs_iter_read(of_group, iter, &iocb->ki_pos, 0);
+	return seq_read_iter(iocb, iter);
+}
+
+/* What is read next is where the file in /proc is. Callers hold its position. */
+static loff_t psi_proc_lseek(struct file *file, loff_t offset, int whence)
+{
+	struct file *of_group = psi_file_of(file)->of_group;
+	loff_t ret;
+
+	if (!of_group)
+		return seq_lseek(file, offset, whence);
+
+	of_group->f_pos = file->f_pos;
+	ret = vfs_llseek(of_group, offset, whence);
+	if (ret >= 0)
+		file->f_pos = ret;
+	return ret;
+}
+
+static ssize_t write_to_group(struct file *of_group, const char __user *ubuf,
+			      size_t len, loff_t *ppos)
+{
+	struct iov_iter iter;
+	int ret;
+
+	ret = import_ubuf(ITER_SOURCE, (void __user *)ubuf, len, &iter);
+	return ret ?: vfs_iter_write(of_group, &iter, ppos, 0);
+}
+
 static ssize_t psi_proc_write(struct file *file, const char __user *ubuf,
 			      size_t len, loff_t *ppos)
 {
@@ -234,13 +325,15 @@ static ssize_t psi_proc_write(struct file *file, const char __user *ubuf,
 	char *text;
 	int ret;
 
+	if (f->of_group)
+		return write_to_group(f->of_group, ubuf, len, ppos);
 	if (!len || len > PAGE_SIZE)
 		return -EINVAL;
 
 	text = memdup_user_nul(ubuf, len);
 	if (IS_ERR(text))
 		return PTR_ERR(text);
-	ret = psi_trigger_write(&f->listener, &psi_system, f->res, file, text);
+	ret = psi_trigger_write(&f->listener, &psi_system, f->what->res, file, text);
 	kfree(text);
 
 	return ret ?: len;
@@ -248,23 +341,47 @@ static ssize_t psi_proc_write(struct file *file, const char __user *ubuf,
 
 static __poll_t psi_proc_poll(struct file *file, poll_table *pt)
 {
-	return psi_trigger_poll(&psi_file_of(file)->listener, file, pt);
+	struct psi_file *f = psi_file_of(file);
+
+	if (f->of_group)
+		return vfs_poll(f->of_group, pt);
+	return psi_trigger_poll(&f->listener, file, pt);
 }
 
 static const struct proc_ops psi_proc_ops = {
 	.proc_open	= psi_proc_open,
-	.proc_read	= seq_read,
-	.proc_lseek	= seq_lseek,
+	.proc_read_iter	= psi_proc_read_iter,
+	.proc_lseek	= psi_proc_lseek,
 	.proc_write	= psi_proc_write,
 	.proc_poll	= psi_proc_poll,
 	.proc_release	= psi_proc_release,
 };
 
-static int psi_proc_causes_show(struct seq_file *m, void *unused)
+/* Nothing to be asked of these by writing, and of the system's, nothing to wait for. */
+static ssize_t psi_proc_causes_write(struct file *file, const char __user *ubuf,
+				     size_t len, loff_t *ppos)
 {
-	psi_gather_system();
-	return psi_causes_show(m, &psi_system);
+	struct file *of_group = psi_file_of(file)->of_group;
+
+	return of_group ? write_to_group(of_group, ubuf, len, ppos) : -EIO;
 }
+
+static __poll_t psi_proc_causes_poll(struct file *file, poll_table *pt)
+{
+	struct file *of_group = psi_file_of(file)->of_group;
+
+	/* Nobody is ever woken. */
+	return of_group ? vfs_poll(of_group, NULL) : DEFAULT_POLLMASK;
+}
+
+static const struct proc_ops psi_proc_causes_ops = {
+	.proc_open	= psi_proc_open,
+	.proc_read_iter	= psi_proc_read_iter,
+	.proc_lseek	= psi_proc_lseek,
+	.proc_write	= psi_proc_causes_write,
+	.proc_poll	= psi_proc_causes_poll,
+	.proc_release	= psi_proc_release,
+};
 
 /**
  * psi_proc_add - let there be /proc/pressure
@@ -278,10 +395,11 @@ int psi_proc_add(void)
 	int i;
 
 	done = proc_mkdir("pressure", NULL) &&
-	       proc_create_single("pressure/memory.causes", 0444, NULL, psi_proc_causes_show);
+	       proc_create_data(psi_causes_file.path, 0444, NULL, &psi_proc_causes_ops,
+				(void *)&psi_causes_file);
 	for (i = 0; done && i < ARRAY_SIZE(psi_files); i++)
 		done = proc_create_data(psi_files[i].path, PSI_FILE_MODE, NULL, &psi_proc_ops,
-					(void *)(uintptr_t)psi_files[i].res);
+					(void *)&psi_files[i]);
 	if (!done)
 		psi_proc_remove();
 	return done ? 0 : -ENOMEM;
