@@ -223,7 +223,8 @@ int wait_by_select(int fd, int ms)
 	FD_SET(fd, &set);
 	if (select(fd + 1, NULL, NULL, &set, &timeout) != 1)
 		return 0;
-	return poll(&p, 1, 0) == 1 ? p.revents : 0;
+	/* It has taken the event, if there was one. */
+	return POLLPRI | (poll(&p, 1, 0) == 1 ? p.revents : 0);
 }
 
 /* ---- tasks in them ---- */
