@@ -152,7 +152,7 @@ void cgroup_pressure_free(struct cgroup *cgrp)
 void cgroup_pressure_attach(struct task_struct *task, struct cgroup *cgrp)
 {
 	if (pressure_enabled())
-		psi_move_task(task, cgrp->psi);
+		psi_move_task(task, READ_ONCE(cgrp->psi));
 }
 
 /* ------------------------------ Causes ------------------------------ */

@@ -737,6 +737,8 @@ static void recount(struct rq *rq, struct task_struct *p, u32 now)
 
 static void set_group(struct rq *rq, struct task_struct *p, struct psi_group *group, u32 now)
 {
+	if (p->psi.group == group)
+		return;
 	if (unlikely(p->psi.cause_shard))
 		psi_cause_move(p, group, cpu_of(rq), rq->clock);
 	p->psi.group = group;
@@ -914,6 +916,8 @@ static void begin_counting(struct rq *rq, struct task_struct *p, u32 now)
 {
 	u8 flags = flags_by_facts(rq, p);
 
+	/* Interrupt time up to here belongs to nobody. */
+	rq->psi.irq_ns = irq_ns(rq);
 	p->psi.flags = flags;
 	if (p->psi.cause != PSI_CAUSE_NONE)
 		psi_cause_resume(p, cpu_of(rq), rq->clock);
@@ -971,15 +975,6 @@ void psi_uncount_task(struct task_struct *p)
 	__release(rq->lock);	/* sparse does not see it in there */
 }
 
-static void begin_cpu(struct rq *rq)
-{
-	guard(rq_lock_irq)(rq);
-
-	update_rq_clock(rq);
-	rq->psi.irq_ns = irq_ns(rq);
-	psi_debug_begin(rq);
-}
-
 /**
  * psi_set_counting - count tasks that wake up for the first time, or do not
  * @counting: the former
@@ -992,15 +987,6 @@ static void begin_cpu(struct rq *rq)
  */
 void psi_set_counting(bool counting)
 {
-	int cpu;
-
-	if (counting) {
-		/* Time that has passed until now is not to be seen. */
-		for_each_possible_cpu(cpu) {
-			begin_cpu(cpu_rq(cpu));
-			cond_resched();
-		}
-	}
 	WRITE_ONCE(psi_counting, counting);
 	synchronize_rcu();
 }

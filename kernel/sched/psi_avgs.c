@@ -713,12 +713,18 @@ int psi_fold_start(void)
 /**
  * psi_fold_stop - the end of that thread
  *
+ * What has not been folded of the system is, so that it does not look new later.
+ *
  * Context: may sleep; nothing activates a group any more.
  */
 void psi_fold_stop(void)
 {
 	struct task_struct *task = psi_fold_task;
 
+	lock_and_fold(&psi_system);
+	mutex_unlock(&psi_system.lock);
+	if (!task)
+		return;
 	kthread_stop(task);
 	/* It may fire until here. */
 	hrtimer_cancel(&psi_fold_timer);

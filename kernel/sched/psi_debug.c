@@ -45,6 +45,7 @@
 #include "sched.h"
 #include "psi_avgs.h"
 #include "psi_debug.h"
+#include "psi_hooks.h"
 
 #define NR_CHANGES	32
 
@@ -195,7 +196,7 @@ void psi_debug_clock(struct rq *rq, u32 now)
 {
 	struct debug_cpu *d = per_cpu_ptr(&debug_cpus, cpu_of(rq));
 
-	if (has_failed())
+	if (has_failed() || !static_key_enabled(&psi_enabled))
 		return;
 	if ((s32)(now - d->last) < 0)
 		fail(cpu_of(rq), "a write at %u after one at %u", now, d->last);
@@ -212,18 +213,32 @@ void psi_debug_clock(struct rq *rq, u32 now)
 	d->last = now;
 }
 
-/**
- * psi_debug_begin - accounting begins on a CPU, perhaps again
- * @rq: its runqueue, the clock up to date
- *
- * Context: rq lock held.
- */
-void psi_debug_begin(struct rq *rq)
+static void begin_on(struct rq *rq)
 {
 	struct debug_cpu *d = per_cpu_ptr(&debug_cpus, cpu_of(rq));
 
+	guard(rq_lock_irq)(rq);
+	update_rq_clock(rq);
 	d->last = psi_units(rq->clock);
 	d->node = NULL;
+	per_cpu_ptr(psi_system.nodes, cpu_of(rq))->debug.is_timed = false;
+}
+
+/**
+ * psi_debug_begin - accounting is about to begin, perhaps again
+ *
+ * What was seen so far may be so old that clocks have gone round.
+ *
+ * Context: may sleep; no node changes.
+ */
+void psi_debug_begin(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		begin_on(cpu_rq(cpu));
+		cond_resched();
+	}
 }
 
 /* R-19 as it is written, for what the node holds. Return: mask of enum psi_quota_time. */

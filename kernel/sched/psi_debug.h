@@ -22,7 +22,7 @@ void psi_debug_clock(struct rq *rq, u32 now);
 void psi_debug_written(struct rq *rq);
 void psi_debug_tick(struct rq *rq);
 void psi_debug_report(void);
-void psi_debug_begin(struct rq *rq);
+void psi_debug_begin(void);
 
 #else /* !CONFIG_PSI_DEBUG */
 
@@ -35,7 +35,7 @@ static inline void psi_debug_clock(struct rq *rq, u32 now) { }
 static inline void psi_debug_written(struct rq *rq) { }
 static inline void psi_debug_tick(struct rq *rq) { }
 static inline void psi_debug_report(void) { }
-static inline void psi_debug_begin(struct rq *rq) { }
+static inline void psi_debug_begin(void) { }
 
 #endif /* CONFIG_PSI_DEBUG */
 

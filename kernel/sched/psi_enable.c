@@ -50,6 +50,7 @@
 
 #include "psi_avgs.h"
 #include "psi_cpu.h"
+#include "psi_debug.h"
 #include "psi_hooks.h"
 #include "psi_enable.h"
 #include "psi_trigger.h"
@@ -108,6 +109,7 @@ static int make_all(void)
 	if (ret)
 		goto stop_pollers;
 
+	psi_debug_begin();
 	static_branch_enable(&psi_enabled);
 	/* Those who have found it off are done with what they do because of that. */
 	synchronize_rcu();
@@ -208,13 +210,17 @@ static int psi_enable_sysctl(const struct ctl_table *table, int write, void *buf
 	if (write && !capable(CAP_SYS_ADMIN))
 		return -EPERM;
 
-	guard(mutex)(&psi_enable_lock);
-
 	on = static_key_enabled(&psi_enabled);
 	ret = proc_dointvec_minmax(&value, write, buffer, lenp, ppos);
 	if (ret || !write)
 		return ret;
-	return psi_set_enabled(on);
+
+	/* It may take as long as somebody takes to read one of the files. */
+	if (mutex_lock_killable(&psi_enable_lock))
+		return -EINTR;
+	ret = psi_set_enabled(on);
+	mutex_unlock(&psi_enable_lock);
+	return ret;
 }
 
 static struct ctl_table psi_enable_sysctls[] = {

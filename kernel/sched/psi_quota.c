@@ -71,7 +71,7 @@ static bool has_cpu_max(struct task_group *tg)
 void __psi_throttle(struct rq *rq, struct task_group *tg)
 {
 	struct cgroup *cgrp = tg->css.cgroup;
-	struct psi_group *group = cgrp ? cgrp->psi : NULL;
+	struct psi_group *group = cgrp ? READ_ONCE(cgrp->psi) : NULL;
 	bool throttled, held;
 	struct psi_quota *q;
 
@@ -225,7 +225,10 @@ static void update_limits(struct cgroup *cgrp, struct task_group *tg)
 	psi_debug_switch_end();
 }
 
-/* Neither of the root, which has no cpu.max, nor of cgroup1, nor while nothing is. */
+/*
+ * Neither of the root, which has no cpu.max, nor of cgroup1, nor while nothing is. Under
+ * cgroup_mutex: with that held, all that live have a group while psi_enabled is set.
+ */
 static bool is_measured(struct cgroup *cgrp)
 {
 	return static_branch_unlikely(&psi_enabled) && cgrp->psi && cgrp->psi->parent;
@@ -258,9 +261,10 @@ void psi_quota_written(struct kernfs_open_file *of)
 {
 	struct cgroup *cgrp = of_css(of)->cgroup;
 
-	if (!is_measured(cgrp) || !cgroup_kn_lock_live(of->kn, false))
+	if (!static_branch_unlikely(&psi_enabled) || !cgroup_kn_lock_live(of->kn, false))
 		return;
-	update_limits(cgrp, own_task_group(cgrp));
+	if (is_measured(cgrp))
+		update_limits(cgrp, own_task_group(cgrp));
 	cgroup_kn_unlock(of->kn);
 }
 
@@ -284,6 +288,10 @@ void psi_task_group_online(struct task_group *tg)
  */
 void psi_task_group_offline(struct task_group *tg)
 {
+	struct psi_group *group = tg->css.cgroup->psi;
+
 	if (is_measured(tg->css.cgroup))
 		update_limits(tg->css.cgroup, NULL);
+	else if (group && group->parent)
+		WRITE_ONCE(group->tg, NULL);	/* it is about to go as well */
 }
