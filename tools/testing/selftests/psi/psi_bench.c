@@ -15,6 +15,7 @@
 #include <ftw.h>
 #include <linux/futex.h>
 #include <sched.h>
+#include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -27,6 +28,7 @@
 #include <unistd.h>
 
 #include "psi_cgroup_util.h"
+#include "psi_ring.h"
 #include "psi_trigger_util.h"
 
 #define MAX_TASKS	32
@@ -704,6 +706,49 @@ static void bench_triggers(void)
 	}
 }
 
+/* ---- io_uring ---- */
+
+#define URING_DISK	"/dev/nullb0"
+#define URING_BLOCK	4096
+
+/* Of one io_uring_enter() that submits the request and waits until it is done. */
+static double enter_ns(struct psi_ring *ring, const struct io_uring_sqe *sqe)
+{
+	double ns[SAMPLES];
+	__u64 from;
+	int i, n;
+
+	for (i = -20; i < SAMPLES; i++) {
+		from = now_ns();
+		for (n = 0; n < 100; n++)
+			check(do_request(ring, sqe) == (int)sqe->len, "io_uring");
+		if (i >= 0)
+			ns[i] = (now_ns() - from) / 100.0;
+	}
+	return median(ns, SAMPLES);
+}
+
+static void bench_uring(void)
+{
+	static alignas(URING_BLOCK) char block[URING_BLOCK];
+	struct io_uring_sqe sqe = { .opcode = IORING_OP_NOP };
+	struct psi_ring ring;
+
+	if (!open_ring(&ring, 0))
+		return;
+	report("uring", "nop", 0, enter_ns(&ring, &sqe), "ns");
+	sqe.opcode = IORING_OP_READ;
+	sqe.addr = (uintptr_t)block;
+	sqe.len = sizeof(block);
+	sqe.fd = open(URING_DISK, O_RDONLY);
+	if (sqe.fd < 0)
+		return;
+	report("uring", "cached", 0, enter_ns(&ring, &sqe), "ns");
+	sqe.fd = open(URING_DISK, O_RDONLY | O_DIRECT);
+	check(sqe.fd >= 0, URING_DISK);
+	report("uring", "direct", 0, enter_ns(&ring, &sqe), "ns");
+}
+
 /* ---- which of them ---- */
 
 static const struct {
@@ -721,6 +766,7 @@ static const struct {
 	{ "memory", bench_memory },
 	{ "aggregate", bench_aggregate },
 	{ "triggers", bench_triggers },
+	{ "uring", bench_uring },
 };
 
 int main(int argc, char **argv)

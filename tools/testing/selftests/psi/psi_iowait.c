@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which sleeps are a wait for io, and which are not though one might think so. These
+ * are facts of the kernel's rather than of the accounting. Who has an alarm on io relies
+ * on them, so they are not to change unnoticed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/aio_abi.h>
+#include <linux/fuse.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdalign.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/swap.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "psi_cgroup_util.h"
+
+#define BLOCK		4096
+#define REQUEST_MS	50
+#define WATCH_MS	1000
+#define TOLERANCE	8.0		/* percent */
+#define NULLB		"/sys/kernel/config/nullb/psi_selftest/"
+#define NO_DISK		"needs null_blk and configfs"
+
+static alignas(BLOCK) char block[BLOCK];
+
+/* A load is told what to use, and says when it is about to wait. */
+struct task {
+	const char *path;
+	int fd;
+	atomic_int ready;
+};
+
+static struct task *new_task(const char *path, int fd)
+{
+	struct task *task = shared_alloc(sizeof(*task));
+
+	task->path = path;
+	task->fd = fd;
+	return task;
+}
+
+/* The load waits all the time: for io, for memory, or for neither. */
+static void expect(struct task *task, double io, double memory)
+{
+	struct psi_sample before, after;
+	struct psi_share share;
+	int i;
+
+	for (i = 0; i < 100 && !task->ready; i++)
+		sleep_ms(10);
+	EXPECT(task->ready, "the load has not begun to wait");
+	sleep_ms(100);
+	EXPECT(!psi_read(PSI_MEMORY, &before), "cannot read");
+	share = psi_watch(PSI_IO, WATCH_MS);
+	EXPECT(!psi_read(PSI_MEMORY, &after), "cannot read");
+	psi_note("io some %.1f %%, memory some %.1f %%", share.some,
+		 psi_share(&before, &after).some);
+	EXPECT(close_to(share.some, io, TOLERANCE), "io some is not %.0f %%", io);
+	EXPECT(close_to(psi_share(&before, &after).some, memory, TOLERANCE),
+	       "memory some is not %.0f %%", memory);
+}
+
+static const char *changed_disk(unsigned int ms, const char *attribute, const char *value)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), NULLB "%s", attribute);
+	if (!slow_disk(ms) || write_text(NULLB "power", "0") || write_text(path, "%s", value) ||
+	    write_text(NULLB "power", "1"))
+		return NULL;
+	return "/dev/psi_selftest";
+}
+
+/* ---- aio ---- */
+
+/* One request, again and again. */
+static void use_aio(struct task *task, struct iocb *iocb)
+{
+	struct io_event event;
+	struct iocb *list[] = { iocb };
+	aio_context_t ctx = 0;
+
+	if (syscall(__NR_io_setup, 1, &ctx))
+		return;
+	do {
+		if (syscall(__NR_io_submit, ctx, 1, list) != 1)
+			return;
+		task->ready = 1;
+	} while (syscall(__NR_io_getevents, ctx, 1, 1, &event, NULL) == 1 &&
+		 (long)event.res >= 0);
+	task->ready = 0;
+}
+
+static void poll_by_aio(void *arg)
+{
+	struct iocb iocb = {
+		.aio_lio_opcode = IOCB_CMD_POLL,
+		.aio_fildes = eventfd(0, 0),
+		.aio_buf = POLLIN,
+	};
+
+	use_aio(arg, &iocb);
+}
+
+static void read_by_aio(void *arg)
+{
+	struct task *task = arg;
+	struct iocb iocb = {
+		.aio_lio_opcode = IOCB_CMD_PREAD,
+		.aio_buf = (uintptr_t)block,
+		.aio_nbytes = BLOCK,
+	};
+
+	iocb.aio_fildes = open(task->path, O_RDONLY | O_DIRECT);
+	use_aio(task, &iocb);
+}
+
+static enum psi_result aio_poll(void)
+{
+	struct task *task = new_task(NULL, -1);
+
+	start_load(-1, poll_by_aio, task);
+	expect(task, 0, 0);
+	return PSI_PASS;
+}
+
+static enum psi_result aio_read(void)
+{
+	struct task *task = new_task(slow_disk(REQUEST_MS), -1);
+
+	REQUIRE(task->path, NO_DISK);
+	start_load(-1, read_by_aio, task);
+	expect(task, 0, 0);
+	return PSI_PASS;
+}
+
+/* ---- io.max ---- */
+
+static void read_in_group(void *arg)
+{
+	struct task *task = arg;
+	int fd = open(task->path, O_RDONLY | O_DIRECT);
+
+	while (pread(fd, block, BLOCK, 0) == BLOCK)
+		task->ready = 1;
+}
+
+static enum psi_result io_max(void)
+{
+	struct task *task = new_task(slow_disk(0), -1);
+	const char *group;
+	struct stat st;
+	char limit[64];
+
+	REQUIRE(task->path, NO_DISK);
+	group = make_group(NULL, "limited");
+	REQUIRE(!enable_controller(group, "+io"), "needs the io controller");
+	EXPECT(!stat(task->path, &st), "no disk");
+	/* ten blocks in a second */
+	snprintf(limit, sizeof(limit), "%u:%u rbps=%u", major(st.st_rdev), minor(st.st_rdev),
+		 10 * BLOCK);
+	REQUIRE(!set_cgroup(group, "io.max", limit), "needs BLK_DEV_THROTTLING");
+	start_in_group(group, -1, read_in_group, task);
+	expect(task, 100, 0);
+	return PSI_PASS;
+}
+
+/* ---- what is served by another program ---- */
+
+static void touch_missing_page(void *arg)
+{
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_api api = { .api = UFFD_API };
+	struct task *task = arg;
+	char *page;
+	int fd;
+
+	fd = syscall(__NR_userfaultfd, O_CLOEXEC);
+	page = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (fd < 0 || page == MAP_FAILED || ioctl(fd, UFFDIO_API, &api))
+		return;
+	range.range.start = (uintptr_t)page;
+	range.range.len = BLOCK;
+	if (ioctl(fd, UFFDIO_REGISTER, &range))
+		return;
+	task->ready = 1;
+	__atomic_load_n(page, __ATOMIC_RELAXED);
+}
+
+static enum psi_result user_fault(void)
+{
+	struct task *task = new_task(NULL, -1);
+	int fd = syscall(__NR_userfaultfd, O_CLOEXEC);
+
+	REQUIRE(fd >= 0, "needs userfaultfd");
+	close(fd);
+	start_load(-1, touch_missing_page, task);
+	expect(task, 0, 0);
+	return PSI_PASS;
+}
+
+/* A file system that consists of one file, and its server, which never gets round to reads. */
+#define FUSE_FILE	"/tmp/psi_fuse"
+
+static __u32 open_flags;		/* FOPEN_* */
+
+static void answer(int fd, __u64 unique, const void *data, size_t size, int error)
+{
+	char reply[512];
+	struct fuse_out_header *out = (void *)reply;
+
+	out->len = sizeof(*out) + size;
+	out->error = error;
+	out->unique = unique;
+	memcpy(out + 1, data, size);
+	if (write(fd, reply, out->len) != (ssize_t)out->len)
+		_exit(1);
+}
+
+static void serve(void *arg)
+{
+	static char request[65536 + 4096];
+	struct fuse_in_header *in = (void *)request;
+	struct fuse_init_out init = {
+		.major = FUSE_KERNEL_VERSION,
+		.minor = 31,
+		.max_readahead = 65536,
+		.flags = FUSE_ASYNC_READ,	/* as nearly all have it */
+		.max_write = 65536,
+	};
+	struct fuse_attr_out attr = {
+		.attr_valid = 3600,
+		.attr = { .ino = 1, .size = 1 << 20, .mode = S_IFREG | 0644, .nlink = 1 },
+	};
+	struct fuse_open_out opened = { .open_flags = open_flags };
+	struct task *task = arg;
+
+	while (read(task->fd, request, sizeof(request)) > 0) {
+		switch (in->opcode) {
+		case FUSE_INIT:
+			answer(task->fd, in->unique, &init, sizeof(init), 0);
+			break;
+		case FUSE_GETATTR:
+			answer(task->fd, in->unique, &attr, sizeof(attr), 0);
+			break;
+		case FUSE_OPEN:
+			answer(task->fd, in->unique, &opened, sizeof(opened), 0);
+			break;
+		case FUSE_READ:
+			task->ready = 1;
+			break;
+		case FUSE_FORGET:
+			break;
+		default:
+			answer(task->fd, in->unique, NULL, 0, -EOPNOTSUPP);
+		}
+	}
+}
+
+static void unmount_fuse(void)
+{
+	umount2(FUSE_FILE, MNT_DETACH);
+	unlink(FUSE_FILE);
+}
+
+static void read_file(void *arg)
+{
+	int fd = open(FUSE_FILE, O_RDONLY);
+
+	if (fd >= 0)
+		read(fd, block, BLOCK);
+	for (;;)			/* the server may be killed first */
+		pause();
+}
+
+static enum psi_result read_fuse(__u32 flags, double io)
+{
+	struct task *task = new_task(NULL, open("/dev/fuse", O_RDWR));
+	char options[64];
+	int fd;
+
+	REQUIRE(task->fd >= 0, "needs FUSE_FS");
+	fd = open(FUSE_FILE, O_CREAT | O_WRONLY, 0644);
+	EXPECT(fd >= 0, "no file");
+	close(fd);
+	snprintf(options, sizeof(options), "fd=%d,rootmode=100000,user_id=0,group_id=0", task->fd);
+	EXPECT(!mount("psi", FUSE_FILE, "fuse", 0, options), "cannot mount: %s", strerror(errno));
+	undo_later(unmount_fuse);
+	open_flags = flags;
+	start_load(-1, serve, task);
+	close(task->fd);
+	start_load(-1, read_file, NULL);
+	expect(task, io, 0);
+	stop_all_loads();
+	return PSI_PASS;
+}
+
+static enum psi_result fuse_buffered(void)
+{
+	return read_fuse(0, 100);
+}
+
+static enum psi_result fuse_direct(void)
+{
+	return read_fuse(FOPEN_DIRECT_IO, 0);
+}
+
+/* ---- writing back ---- */
+
+static void write_and_sync(void *arg)
+{
+	struct task *task = arg;
+	int fd = open(task->path, O_WRONLY);
+
+	while (pwrite(fd, block, BLOCK, 0) == BLOCK && !fsync(fd))
+		task->ready = 1;
+}
+
+static enum psi_result fsyncs(void)
+{
+	struct task *task = new_task(slow_disk(REQUEST_MS), -1);
+
+	REQUIRE(task->path, NO_DISK);
+	start_load(-1, write_and_sync, task);
+	expect(task, 100, 0);
+	return PSI_PASS;
+}
+
+/* Pages that are not neighbours, so that each is a request. Nobody waits for them. */
+static void write_and_rest(void *arg)
+{
+	struct task *task = arg;
+	int fd = open(task->path, O_WRONLY), i;
+
+	for (i = 0; i < 64; i++)
+		if (pwrite(fd, block, BLOCK, i * 8L * BLOCK) != BLOCK)
+			return;
+	task->ready = 1;
+	for (;;)
+		pause();
+}
+
+static const char * const knobs[] = { "dirty_expire_centisecs", "dirty_writeback_centisecs" };
+static char were[2][32];
+
+static void reset_writeback(void)
+{
+	char path[64];
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "/proc/sys/vm/%s", knobs[i]);
+		write_text(path, "%s", were[i]);
+	}
+}
+
+static enum psi_result flusher(void)
+{
+	struct task *task;
+	char path[64];
+	int i;
+
+	/* A request after the other: the flusher has to wait until it may begin one. */
+	task = new_task(changed_disk(REQUEST_MS, "hw_queue_depth", "1"), -1);
+	REQUIRE(task->path, NO_DISK);
+	for (i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "/proc/sys/vm/%s", knobs[i]);
+		REQUIRE(read_text(path, were[i], sizeof(were[i])) > 0, "no %s", path);
+	}
+	undo_later(reset_writeback);
+	write_text("/proc/sys/vm/dirty_expire_centisecs", "1");
+	write_text("/proc/sys/vm/dirty_writeback_centisecs", "5");
+	start_load(-1, write_and_rest, task);
+	expect(task, 100, 0);
+	return PSI_PASS;
+}
+
+/* ---- swapoff ---- */
+
+#define SWAP_MB		16
+
+static void swap_out_slowly(void *arg)
+{
+	struct task *task = arg;
+	char *memory;
+	size_t i;
+
+	memory = mmap(NULL, SWAP_MB << 19, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		      -1, 0);
+	for (i = 0; i < SWAP_MB << 19; i += BLOCK)
+		memory[i] = i / BLOCK + 1;
+	task->ready = 1;
+	for (;;)
+		pause();
+}
+
+static void switch_swap_off(void *arg)
+{
+	struct task *task = arg;
+
+	task->ready = 1;
+	swapoff(task->path);
+	task->ready = 2;
+	for (;;)
+		pause();
+}
+
+static void end_swap(void)
+{
+	stop_all_loads();
+	swapoff("/dev/psi_selftest");
+	write_text("/proc/sys/vm/page-cluster", "3");
+}
+
+static enum psi_result swap_goes(void)
+{
+	/* What mkswap writes into the first page. */
+	static alignas(BLOCK) __u32 head[BLOCK / 4];
+	struct task *user = new_task(NULL, -1), *off;
+	const char *disk, *group;
+	struct psi_share share;
+	int fd, i;
+
+	disk = changed_disk(5, "memory_backed", "1");
+	REQUIRE(disk, NO_DISK);
+	group = make_group(NULL, "swapped");
+	REQUIRE(!enable_controller(group, "+memory"), "needs the memory controller");
+	head[256] = 1;
+	head[257] = SWAP_MB * 256 - 1;
+	memcpy((char *)head + BLOCK - 10, "SWAPSPACE2", 10);
+	fd = open(disk, O_WRONLY);
+	EXPECT(write(fd, head, BLOCK) == BLOCK && !fsync(fd), "cannot write");
+	close(fd);
+	REQUIRE(!swapon(disk, 0), "cannot swap to it: %s", strerror(errno));
+	undo_later(end_swap);
+	write_text("/proc/sys/vm/page-cluster", "0");
+	start_in_group(group, -1, swap_out_slowly, user);
+	for (i = 0; i < 100 && !user->ready; i++)
+		sleep_ms(10);
+	for (i = 0; i < 8; i++)
+		set_cgroup(group, "memory.reclaim", "4M");
+	off = new_task(disk, -1);
+	start_load(-1, switch_swap_off, off);
+	sleep_ms(200);
+	share = psi_watch(PSI_IO, WATCH_MS);
+	psi_note("io some %.1f %%", share.some);
+	EXPECT(off->ready == 1, "swapoff took no time");
+	EXPECT(share.some > 80, "io some is not above 80 %%");
+	end_swap();
+	return PSI_PASS;
+}
+
+static const struct psi_case cases[] = {
+	{ "R-9 aio: io_getevents() for a poll is no stall", aio_poll },
+	{ "R-9 aio: nor is it for a disk", aio_read },
+	{ "R-9 io.max: who is held back by it is stalled on io, not memory", io_max },
+	{ "R-9 userfaultfd: who waits for a page of it is not stalled", user_fault },
+	{ "R-9 fuse: who waits for the page cache is stalled", fuse_buffered },
+	{ "R-9 fuse: who waits for an answer is not", fuse_direct },
+	{ "R-9 fsync: who waits for a disk is stalled", fsyncs },
+	{ "R-9 writeback: a kernel thread that waits for a disk is stalled", flusher },
+	{ "R-9 swapoff: who waits for the disk is stalled", swap_goes },
+};
+
+int main(int argc, char **argv)
+{
+	return psi_main(argc, argv, cases, ARRAY_SIZE(cases));
+}
