@@ -397,7 +397,7 @@ void __psi_dequeue(struct rq *rq, struct task_struct *p, int flags)
 	}
 
 	p->psi.flags &= ~PSI_TASK_RUNNABLE;
-	if (p->in_iowait)
+	if (psi_waits_for_io(p))
 		p->psi.flags |= PSI_TASK_IOWAIT;
 
 	/* If it is on the CPU, the switch will count it. */

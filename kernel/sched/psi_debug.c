@@ -332,7 +332,7 @@ static u8 contrib_by_facts(struct rq *rq, struct task_struct *p)
 
 	if (!p->se.sched_delayed)
 		flags |= PSI_TASK_RUNNABLE;
-	else if (p->in_iowait)
+	else if (psi_waits_for_io(p))
 		flags |= PSI_TASK_IOWAIT;
 	if (rcu_access_pointer(rq->curr) == p || rq->psi.preempted == p)
 		flags |= PSI_TASK_ONCPU;

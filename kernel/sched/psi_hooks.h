@@ -113,6 +113,24 @@ static inline void psi_tick(struct rq *rq, struct task_struct *curr)
 }
 
 /**
+ * psi_waits_for_io - if this task sleeps, does it wait for io?
+ * @p: the task, current or asleep, with its rq lock held
+ *
+ * In io_uring_enter() a task is in iowait whatever is in flight, to the benefit of
+ * cpufreq. It does not wait for io if nothing of that is for storage.
+ *
+ * Return: true if so.
+ */
+static inline bool psi_waits_for_io(const struct task_struct *p)
+{
+#ifdef CONFIG_PSI_IO_URING
+	return p->in_iowait && !p->iowait_no_storage;
+#else
+	return p->in_iowait;
+#endif
+}
+
+/**
  * psi_fork - a new task, not yet known to anybody
  * @p: the task, a copy of its parent
  */

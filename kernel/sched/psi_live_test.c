@@ -71,7 +71,7 @@ static u8 contrib_by_facts(struct task_struct *p)
 
 	if (task_on_rq_queued(p) && !p->se.sched_delayed)
 		flags |= PSI_TASK_RUNNABLE;
-	else if (p->in_iowait)
+	else if (psi_waits_for_io(p))
 		flags |= PSI_TASK_IOWAIT;
 	if (task_on_cpu(task_rq(p), p) || flags & PSI_TASK_PREEMPTED)
 		flags |= PSI_TASK_ONCPU;
