@@ -27,6 +27,9 @@ run: kernel ## boot our kernel in QEMU: pressure rises and falls, hot pages are 
 pebs: pebs-guest ## ksamplingd at work on an emulated processor with PEBS
 	@scripts/demo --pebs
 
+container: kernel ## what programs of Debian see in containers of systemd-nspawn
+	@scripts/container
+
 shell: kernel ## the same kernel, with a prompt
 	@scripts/boot --interactive --kernel build/obj/$(image) \
 		--initrd build/initramfs.cpio.gz --append test=shell
@@ -140,7 +143,7 @@ test-mutations: kernel
 test-prefixes: kernel
 	@$(part) prefixes "each patch builds and boots" scripts/test/prefixes
 
-.PHONY: help run pebs pebs-guest pebs-hour shell test check tools kunit selftest prefixes mutations test-base bench bench-pebs variants tree \
+.PHONY: help run container pebs pebs-guest pebs-hour shell test check tools kunit selftest prefixes mutations test-base bench bench-pebs variants tree \
 	kernel debug-kernel \
 	series apply clean setup test-check test-kunit test-selftest test-debug test-default-off \
 	test-apply test-prefixes test-mutations test-pebs test-tools
