@@ -15,8 +15,10 @@
 #include <linux/cgroup.h>
 #include <linux/psi.h>
 #include <linux/sched.h>
+#include <linux/sched/clock.h>
 
 #include "../sched/psi_avgs.h"
+#include "../sched/psi_cause.h"
 #include "../sched/psi_cpu.h"
 #include "../sched/psi_hooks.h"
 #include "../sched/psi_enable.h"
@@ -74,7 +76,11 @@ static int remove_group(struct cgroup *cgrp)
 {
 	struct psi_group *group = cgrp->psi;
 
-	if (group && group != &psi_system) {
+	if (group == &psi_system) {
+		/* Next time, all begin switched on. */
+		WRITE_ONCE(group->acct_group, group);
+		psi_causes_switch(&group->causes, true, local_clock);
+	} else if (group) {
 		WRITE_ONCE(cgrp->psi, NULL);
 		psi_group_free(group);
 	}

@@ -875,20 +875,6 @@ static void exempt_current(u8 flags)
 	rq_unlock_irq(rq, &rf);
 }
 
-/**
- * psi_exit - the current task is about to leave the table of processes
- *
- * After that nobody finds it who switches accounting off. So it counts for nothing from here
- * on: what is left for it to do is short.
- *
- * Context: process context, interrupts on.
- */
-void psi_exit(void)
-{
-	if (static_branch_unlikely(&psi_enabled))
-		exempt_current(0);
-}
-
 /* see psi_wake_new() */
 void __psi_wake_new(struct task_struct *p)
 {
@@ -903,7 +889,7 @@ static u8 flags_by_facts(struct rq *rq, struct task_struct *p)
 
 	if (task_on_rq_queued(p) && !p->se.sched_delayed)
 		flags |= PSI_TASK_RUNNABLE;
-	else if (p->in_iowait)
+	else if (psi_waits_for_io(p))
 		flags |= PSI_TASK_IOWAIT;
 	if (psi_cause_is_stall(p->psi.cause))
 		flags |= PSI_TASK_MEMSTALL;
@@ -947,7 +933,7 @@ void psi_count_task(struct task_struct *p, struct psi_group *group)
 	rq = task_rq_lock(p, &rf);
 	now = update_now(rq);
 	set_group(rq, p, group, now);
-	/* Who is not found to exit here finds accounting enabled in psi_exit(). */
+	/* Who is not found to exit here finds accounting enabled in psi_exit_begin(). */
 	if (p->psi.flags & PSI_TASK_EXEMPT &&
 	    !(p->psi.flags & PSI_TASK_WORKER || p->flags & PF_EXITING))
 		begin_counting(rq, p, now);

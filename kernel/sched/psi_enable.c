@@ -21,11 +21,12 @@
  * are called, and files appear when all tasks are counted. On the way down all of that goes in
  * the other order. If there is no memory for something, what has been done is taken back.
  *
- * A new task is what psi_counting says, when it wakes up for the first time. One that exits
- * becomes exempt before it leaves the table of processes (psi_exit()); so all that are not
- * exempt are found there. A program that a thread other than its first one executes gives
- * that thread the first one's number, which may have been passed already. That happens to a
- * thread once, so two visits find everybody.
+ * A new task is what psi_counting says, when it wakes up for the first time. All tasks are
+ * found in the table of processes. A program that a thread other than its first one executes
+ * gives that thread the first one's number, which may have been passed already. That happens
+ * to a thread once, so two visits find everybody. One that exits leaves the table while it is
+ * still counted, and is so until it is off its CPU. Whoever switches off waits for those
+ * (psi_exit_srcu); one that begins to exit before it was counted never is.
  *
  * Sections of memory stalls: a task knows in which one it is (psi_task::cause) whether anything
  * is accounted or not. When it is counted again, its section is as if it began then; its end
@@ -33,20 +34,29 @@
  *
  * The system's totals go on from where they were, as if nothing had happened while it was off.
  *
+ * The end of /proc/pressure waits for those who are in the middle of a read() or write()
+ * there: for ever, if their buffer is on a page that another program has to provide, and does
+ * not. So a work item does that, first of all. Who waits for it can be killed; what is to be
+ * done then is left to whoever comes next.
+ *
  * Locking: psi_enable_lock for all of this. Inside of it cgroup_mutex, for one cgroup after
  * the other; those who hold that never wait for this one. What the hooks call takes no notice.
  */
 #include <linux/capability.h>
 #include <linux/cleanup.h>
+#include <linux/completion.h>
 #include <linux/init.h>
 #include <linux/jump_label.h>
 #include <linux/mutex.h>
 #include <linux/pid.h>
 #include <linux/pid_namespace.h>
+#include <linux/psi.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/task.h>
+#include <linux/srcu.h>
 #include <linux/sysctl.h>
+#include <linux/workqueue.h>
 
 #include "psi_avgs.h"
 #include "psi_cpu.h"
@@ -56,6 +66,38 @@
 #include "psi_trigger.h"
 
 static DEFINE_MUTEX(psi_enable_lock);
+static bool psi_has_proc;		/* psi_enable_lock; not while it is removed */
+static DECLARE_COMPLETION(psi_proc_is_removed);
+
+/* ------------------------------- Tasks ------------------------------- */
+
+/* From where a task leaves the table of processes until it is off its CPU. */
+DEFINE_STATIC_SRCU(psi_exit_srcu);
+
+/**
+ * psi_exit_begin - the current task is about to leave the table of processes
+ *
+ * Whoever switches accounting off does not find it there any more, and waits for it.
+ *
+ * Context: process context.
+ * Return: what psi_exit_end() needs.
+ */
+int psi_exit_begin(void)
+{
+	return static_branch_unlikely(&psi_enabled) ? srcu_down_read(&psi_exit_srcu) : -1;
+}
+
+/**
+ * psi_exit_end - what the task will do next is to leave its CPU, for good
+ * @index: from psi_exit_begin()
+ *
+ * Context: process context, preemption off until then.
+ */
+void psi_exit_end(int index)
+{
+	if (index >= 0)
+		srcu_up_read(&psi_exit_srcu, index);
+}
 
 static struct task_struct *next_task_of(int *nr)
 {
@@ -90,6 +132,29 @@ static void visit_tasks(void (*visit)(struct task_struct *task))
 	visit_tasks_once(visit);
 	visit_tasks_once(visit);	/* see above */
 }
+
+static void begin_counting(void)
+{
+	psi_set_counting(true);
+	visit_tasks(cgroup_pressure_count);
+}
+
+static void end_counting(void)
+{
+	psi_set_counting(false);
+	visit_tasks(psi_uncount_task);
+
+	/*
+	 * Of those who exit there is none left but on its way off a CPU, with preemption off
+	 * and then interrupts. A grace period does not wait for all of that: where schedule()
+	 * begins, its CPU has passed one. It has not passed the next one.
+	 */
+	synchronize_srcu(&psi_exit_srcu);
+	synchronize_rcu();
+	synchronize_rcu();
+}
+
+/* ----------------------------- All of it ----------------------------- */
 
 /* From off to idle. Return: 0, or -ENOMEM and the like. */
 static int make_all(void)
@@ -133,17 +198,31 @@ static void remove_all(void)
 	cgroup_pressure_remove_groups();
 }
 
-/* From idle to on. */
-static void begin_counting(void)
+static int add_proc(void)
 {
-	psi_set_counting(true);
-	visit_tasks(cgroup_pressure_count);
+	int ret = psi_proc_add();
+
+	psi_has_proc = !ret;
+	return ret;
 }
 
-static void end_counting(void)
+static void remove_proc_work_fn(struct work_struct *work)
 {
-	psi_set_counting(false);
-	visit_tasks(psi_uncount_task);
+	psi_proc_remove();
+	complete_all(&psi_proc_is_removed);
+}
+
+static DECLARE_WORK(remove_proc_work, remove_proc_work_fn);
+
+/* Return: 0, or -EINTR if killed; the work goes on. */
+static int remove_proc(void)
+{
+	if (psi_has_proc) {
+		psi_has_proc = false;
+		reinit_completion(&psi_proc_is_removed);
+		queue_work(system_unbound_wq, &remove_proc_work);
+	}
+	return wait_for_completion_killable(&psi_proc_is_removed) ? -EINTR : 0;
 }
 
 static int add_files(void)
@@ -152,7 +231,7 @@ static int add_files(void)
 
 	if (ret)
 		return ret;
-	ret = psi_proc_add();
+	ret = add_proc();
 	if (ret)
 		cgroup_pressure_remove_files();
 	return ret;
@@ -176,22 +255,28 @@ static int psi_enable(void)
 	return ret;
 }
 
-static void psi_disable(void)
+static int psi_disable(void)
 {
-	psi_proc_remove();
+	int ret = remove_proc();
+
+	if (ret)
+		return ret;
 	cgroup_pressure_remove_files();
 	end_counting();
 	remove_all();
+	return 0;
 }
 
 static int psi_set_enabled(bool on)
 {
-	if (on == static_key_enabled(&psi_enabled))
+	if (!static_key_enabled(&psi_enabled))
+		return on ? psi_enable() : 0;
+	if (!on)
+		return psi_disable();
+	if (psi_has_proc)
 		return 0;
-	if (on)
-		return psi_enable();
-	psi_disable();
-	return 0;
+	/* Somebody was killed who wanted it off. */
+	return remove_proc() ?: add_proc();
 }
 
 static int psi_enable_sysctl(const struct ctl_table *table, int write, void *buffer,
@@ -215,7 +300,6 @@ static int psi_enable_sysctl(const struct ctl_table *table, int write, void *buf
 	if (ret || !write)
 		return ret;
 
-	/* It may take as long as somebody takes to read one of the files. */
 	if (mutex_lock_killable(&psi_enable_lock))
 		return -EINTR;
 	ret = psi_set_enabled(on);
@@ -233,6 +317,7 @@ static struct ctl_table psi_enable_sysctls[] = {
 
 static int __init psi_enable_init(void)
 {
+	psi_has_proc = static_key_enabled(&psi_enabled);
 	register_sysctl_init("kernel", psi_enable_sysctls);
 	return 0;
 }

@@ -7,13 +7,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/userfaultfd.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "psi_cgroup_util.h"
@@ -200,6 +205,113 @@ static enum psi_result files_have_owners(void)
 	return PSI_PASS;
 }
 
+/* They are on when all of it is, whatever they were before: the root as well. */
+static enum psi_result groups_are_on(void)
+{
+	const char *group = prepare_group("switched"), *inner = make_group(group, "inner");
+
+	EXPECT(!set_cgroup(CGROUP_ROOT, "cgroup.pressure", "0"), "root: off");
+	EXPECT(!set_cgroup(group, "cgroup.pressure", "0"), "off");
+	set_psi(false);
+	set_psi(true);
+	EXPECT(!set_cgroup(inner, "cgroup.pressure", "1"), "it cannot be switched");
+	expect_files(group, true);
+	EXPECT(!access(CGROUP_ROOT "/cpu.pressure", F_OK), "the root has none");
+	start_in_group(inner, 0, spin, NULL);
+	start_in_group(inner, 0, spin, NULL);
+	expect_share(inner, PSI_CPU, 100, 0, 500, 3);
+	expect_share(group, PSI_CPU, 100, 0, 500, 3);
+	expect_share(CGROUP_ROOT, PSI_CPU, 100, 0, 500, 3);
+	return PSI_PASS;
+}
+
+/* A reader whose buffer is on a page that does not come until it is asked for. */
+struct stuck {
+	void *page;
+	int fd;
+	atomic_int reads, come, got;
+};
+
+static void *read_into_page(void *arg)
+{
+	struct stuck *stuck = arg;
+
+	stuck->reads = 1;
+	stuck->got = read(stuck->fd, stuck->page, 512);
+	return NULL;
+}
+
+static void read_into_missing_page(void *arg)
+{
+	struct uffdio_register range = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_zeropage zero = {};
+	struct stuck *stuck = arg;
+	pthread_t thread;
+	int uffd;
+
+	range.range.len = sysconf(_SC_PAGESIZE);
+	stuck->page = mmap(NULL, range.range.len, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	range.range.start = (uintptr_t)stuck->page;
+	uffd = syscall(__NR_userfaultfd, O_CLOEXEC);
+	stuck->fd = open("/proc/pressure/cpu", O_RDONLY);
+	if (stuck->page == MAP_FAILED || ioctl(uffd, UFFDIO_API, &api) ||
+	    ioctl(uffd, UFFDIO_REGISTER, &range) ||
+	    pthread_create(&thread, NULL, read_into_page, stuck))
+		return;
+	while (!stuck->come)
+		sleep_ms(1);
+	zero.range = range.range;
+	ioctl(uffd, UFFDIO_ZEROPAGE, &zero);
+	for (;;)
+		sleep_ms(1000);
+}
+
+static void write_psi(void *value)
+{
+	write_text(SYSCTL, "%s", (char *)value);
+	for (;;)
+		sleep_ms(1000);
+}
+
+/* Whoever wants it off can be killed, and it can be on again. */
+static enum psi_result reader_that_is_stuck(void)
+{
+	struct stuck *stuck = shared_alloc(sizeof(*stuck));
+	int fd = syscall(__NR_userfaultfd, O_CLOEXEC), ms;
+	struct psi_sample sample;
+	pid_t off, on;
+
+	REQUIRE(fd >= 0, "needs userfaultfd");
+	close(fd);
+	prepare(true);
+	start_load(-1, read_into_missing_page, stuck);
+	for (ms = 0; !stuck->reads && ms < 5000; ms++)
+		sleep_ms(1);
+	EXPECT(stuck->reads, "it does not begin to read");
+	sleep_ms(100);
+
+	off = start_load(-1, write_psi, "0");
+	sleep_ms(500);
+	EXPECT(is_on(), "it is off while somebody reads");
+	stop_load(off);		/* waits for its death */
+	on = start_load(-1, write_psi, "1");
+	sleep_ms(100);
+	stop_load(on);
+	EXPECT(!stuck->got && is_on(), "it is off");
+
+	stuck->come = 1;
+	set_psi(true);
+	EXPECT(!psi_read(PSI_CPU, &sample), "/proc/pressure/cpu cannot be read");
+	for (ms = 0; !stuck->got && ms < 5000; ms++)
+		sleep_ms(1);
+	EXPECT(stuck->got > 0, "what was read: %d", stuck->got);
+	set_psi(false);
+	EXPECT(access("/proc/pressure", F_OK), "/proc/pressure is there");
+	return PSI_PASS;
+}
+
 /* ---- what is true at that moment ---- */
 
 static void nap(void *unused)
@@ -335,6 +447,60 @@ static enum psi_result quota(void)
 	before = own_quota(group);
 	sleep_ms(1000);
 	EXPECT(own_quota(group) == before, "own_quota goes on");
+	return PSI_PASS;
+}
+
+#define NR_CHILDREN	2000
+
+struct parent {
+	atomic_int children, may_exit;
+};
+
+/* Its children have to get another parent, which is nearly all that this task ever does. */
+static void exit_with_children(void *arg)
+{
+	struct parent *parent = arg;
+	int wanted = NR_CHILDREN / psi_slowness();
+	pid_t pid = 1;
+
+	while (parent->children < wanted && pid > 0) {
+		pid = fork();
+		if (!pid)
+			for (;;)
+				pause();
+		parent->children++;
+	}
+	while (!parent->may_exit)
+		sleep_ms(1);
+	_exit(0);
+}
+
+/* Who exits runs, in its group, until the end: who waits meanwhile is not all there is. */
+static enum psi_result exits(void)
+{
+	const char *group = prepare_group("exits");
+	struct parent *parent = shared_alloc(sizeof(*parent));
+	struct psi_sample from, to;
+	unsigned long long some_us, full_us;
+	int cpu = online_cpus() - 1;
+	pid_t pid;
+
+	set_psi(false);
+	set_psi(true);
+	pid = start_in_group(group, cpu, exit_with_children, parent);
+	while (parent->children < NR_CHILDREN / psi_slowness())
+		sleep_ms(1);
+	start_in_group(group, cpu, spin, NULL);
+	sleep_ms(100);
+	EXPECT(!read_group(group, PSI_CPU, &from), "read");
+	parent->may_exit = 1;
+	EXPECT(waitpid(pid, NULL, 0) == pid, "waitpid: %s", strerror(errno));
+	sleep_ms(100);
+	EXPECT(!read_group(group, PSI_CPU, &to), "read");
+	full_us = to.full.total - from.full.total;
+	some_us = to.some.total - from.some.total;
+	psi_note("cpu some %llu us, full %llu us", some_us, full_us);
+	EXPECT(full_us * 3 < some_us, "full %llu us of %llu", full_us, some_us);
 	return PSI_PASS;
 }
 
@@ -490,7 +656,10 @@ static const struct psi_case cases[] = {
 	{ "R-10 kernel.psi needs privilege", needs_privilege },
 	{ "R-10 kernel.psi makes files and removes them", files_come_and_go },
 	{ "R-10 files that kernel.psi makes have their owners", files_have_owners },
+	{ "R-10 kernel.psi switches groups on that were off", groups_are_on },
+	{ "R-10 kernel.psi and a reader that is stuck", reader_that_is_stuck },
 	{ "R-10 kernel.psi finds tasks that run and wait", runnable_tasks },
+	{ "R-2 R-10 tasks that exit run until the end", exits },
 	{ "R-10 kernel.psi finds who waits for io", wait_for_io },
 	{ "R-10 kernel.psi in the middle of memory stalls", memory_stall },
 	{ "R-10 R-19 kernel.psi finds quotas", quota },
