@@ -48,7 +48,7 @@ static const struct {
 	[CLOSES]	= { "closes", { ENOENT, ENODEV } },
 	[WAKEUPS]	= { "wakeups" },
 	[TOGGLES]	= { "toggles", { ENOENT, ENODEV } },
-	[READS]		= { "reads", { ENOENT, ENODEV } },
+	[READS]		= { "reads", { ENOENT, ENODEV, EIO } },
 	[MAKES]		= { "groups made", { EEXIST } },
 	[REMOVALS]	= { "groups removed", { EBUSY, ENOENT } },
 	[MOVES]		= { "moves", { ENOENT, ENODEV, ESRCH } },
@@ -1149,6 +1149,29 @@ static enum psi_result all_on_and_off(void)
 	return PSI_PASS;
 }
 
+/* A limit is known that came while it was off, or on its way. */
+static enum psi_result switches_against_quotas(void)
+{
+	unsigned int wanted = SWITCHES_WANTED / 2 / psi_slowness(), ms;
+	pid_t switcher;
+
+	REQUIRE(!access(KERNEL_PSI, W_OK), "needs kernel.psi");
+	last_cpu = online_cpus() - 1;
+	undo_later(all_on_and_online);
+	start_quotas(6);
+	racers[NR_RACERS - 1] = start_load(-1, make_and_remove, NULL);
+	switcher = start_load(-1, switch_all, NULL);
+	for (ms = 0; race->done[SWITCHES] < wanted && ms < 300000; ms += 100)
+		sleep_ms(100);
+	stop_load(switcher);
+	EXPECT(!write_text(KERNEL_PSI, "1"), "it cannot be switched on");
+	EXPECT(race->done[SWITCHES] >= wanted, "%lu times are too few",
+	       race->done[SWITCHES]);
+	expect_limits_known();
+	return finish(0, 1u << SWITCHES | 1u << QUOTAS | 1u << CONTROLLERS | 1u << MOVES |
+		      1u << REMOVALS);
+}
+
 static const struct psi_case cases[] = {
 	{ "R-14 write against toggle", write_against_toggle },
 	{ "R-12 close against fire", close_against_fire },
@@ -1163,6 +1186,7 @@ static const struct psi_case cases[] = {
 	{ "R-14 what is counted is what is so, amid everything",
 	  facts_amid_everything },
 	{ "R-10 kernel.psi against everything", all_on_and_off },
+	{ "R-10 R-19 kernel.psi against quotas", switches_against_quotas },
 	{ "D-6 R-14 the first trigger of a group against off",
 	  first_trigger_against_off, 0, 1 },
 };
