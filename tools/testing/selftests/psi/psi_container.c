@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mount.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -194,6 +195,27 @@ static int must_open(const char *proc, const char *name, int flags)
 	return fd;
 }
 
+/* As a user without privileges; a descriptor or -errno. */
+static int open_as_somebody(const char *proc, const char *name, int flags)
+{
+	int fd;
+
+	EXPECT(!setegid(SOMEBODY) && !seteuid(SOMEBODY), "cannot be somebody");
+	fd = open_in_proc(proc, name, flags);
+	EXPECT(!seteuid(0) && !setegid(0), "cannot be root again");
+	return fd;
+}
+
+static void expect_open(const char *proc, const char *when, int flags, int expected)
+{
+	int fd = open_as_somebody(proc, "cpu", flags);
+
+	EXPECT(fd == expected || (!expected && fd >= 0), "%s: %s", when,
+	       fd < 0 ? strerror(-fd) : "it is opened");
+	if (fd >= 0)
+		close(fd);
+}
+
 static ssize_t read_proc(const char *proc, const char *name, char *text)
 {
 	return read_text(pressure_file(proc, name), text, MAX_TEXT);
@@ -336,6 +358,7 @@ static enum psi_result of_system(void)
 	EXPECT(!write_trigger(fd, QUIET_TRIGGER, sizeof(QUIET_TRIGGER)), "no trigger");
 	enter(CGROUP_ROOT);
 	EXPECT(cpu_total(proc) && is_the_systems(proc), "in a namespace that begins at the root");
+	expect_open(proc, "everybody may have triggers of the system", O_RDWR, 0);
 	return PSI_PASS;
 }
 
@@ -399,6 +422,26 @@ static enum psi_result busy_text(void)
 	return PSI_PASS;
 }
 
+/* In the others there is nothing to tell them by. */
+static enum psi_result by_resource(void)
+{
+	const char *proc = mount_proc("pressure=cgroup");
+	const char *group = make_group(NULL, "reader"), *disk = slow_disk(20);
+	char text[MAX_TEXT];
+	int res;
+
+	REQUIRE(disk, "needs null_blk with configfs");
+	start_in_group(group, 0, read_disk, (void *)disk);
+	enter(group);
+	sleep_ms(1000);
+	for (res = 0; res < nr_resources(group); res++)
+		expect_in_between(proc, group, res);
+	EXPECT(read_proc(proc, "io", text) > 0 && some_total(text) > 500000, "io: %s", text);
+	EXPECT(read_proc(proc, "memory", text) > 0 && is_idle(some_total(text)), "memory: %s",
+	       text);
+	return PSI_PASS;
+}
+
 static enum psi_result nested(void)
 {
 	const char *proc = mount_proc("pressure=cgroup");
@@ -438,6 +481,39 @@ static enum psi_result stays(void)
 	EXPECT(pread(busy_fd, text, sizeof(text) - 1, 0) > 0 && !is_idle(some_total(text)),
 	       "the busy one's shows %s", text);
 	EXPECT(is_the_systems(proc), "opened later");
+	return PSI_PASS;
+}
+
+/* A thread can have a namespace of its own. */
+static struct {
+	const char *proc, *group;
+	int entered;
+	int fd;
+} in_thread;
+
+static void *open_in_thread(void *unused)
+{
+	in_thread.entered = try_enter(in_thread.group);
+	in_thread.fd = open_in_proc(in_thread.proc, "cpu", O_RDONLY);
+	return NULL;
+}
+
+static enum psi_result threads(void)
+{
+	const char *proc = mount_proc("pressure=cgroup");
+	char text[MAX_TEXT] = "";
+	pthread_t thread;
+
+	make_system_busy();
+	in_thread.proc = proc;
+	in_thread.group = make_group(NULL, "idle");
+	undo_later(back_to_system);
+	EXPECT(!pthread_create(&thread, NULL, open_in_thread, NULL) &&
+	       !pthread_join(thread, NULL), "no thread");
+	EXPECT(!in_thread.entered && in_thread.fd >= 0, "no namespace, or no file of it");
+	EXPECT(pread(in_thread.fd, text, sizeof(text) - 1, 0) > 0 && is_idle(some_total(text)),
+	       "the thread's shows %s", text);
+	EXPECT(is_the_systems(proc), "the other one's");
 	return PSI_PASS;
 }
 
@@ -662,21 +738,32 @@ static enum psi_result events(void)
 	return PSI_PASS;
 }
 
-/* Only who is in the initial namespace may change that. */
-static int remount_groups(const char *options)
+/* By a child that is in the initial namespace; not 0 if anything goes wrong. */
+static int in_system(int (*fn)(const char *arg), const char *arg)
 {
 	int status = 0;
 	pid_t pid = fork();
 
 	if (!pid)
-		_exit(set_namespace("/proc/1/ns/cgroup", CLONE_NEWCGROUP) ||
-		      mount("cgroup2", CGROUP_ROOT, "cgroup2", MS_REMOUNT, options));
-	return pid < 0 || waitpid(pid, &status, 0) < 0 || status ? -1 : 0;
+		_exit(set_namespace("/proc/1/ns/cgroup", CLONE_NEWCGROUP) || fn(arg));
+	return pid < 0 || waitpid(pid, &status, 0) < 0 || status;
+}
+
+static int remount_groups(const char *options)
+{
+	return mount("cgroup2", CGROUP_ROOT, "cgroup2", MS_REMOUNT, options);
 }
 
 static void usual_mount_of_groups(void)
 {
-	remount_groups(NULL);
+	in_system(remount_groups, NULL);
+}
+
+static int read_cpu(const char *proc)
+{
+	char text[MAX_TEXT];
+
+	return read_proc(proc, "cpu", text) <= 0;
 }
 
 /* A namespace that is a boundary is one here as well, and the mount here leaves that alone. */
@@ -689,7 +776,9 @@ static enum psi_result delegated(void)
 
 	undo_later(usual_mount_of_groups);
 	enter(group);
-	EXPECT(!remount_groups("nsdelegate"), "cannot remount");
+	EXPECT(!in_system(remount_groups, "nsdelegate"), "cannot remount");
+	/* There the kernel's own mount would take the boundary away. */
+	EXPECT(!in_system(read_cpu, proc), "the system's cannot be read");
 	for (i = 0; i < 2; i++) {
 		EXPECT(read_proc(proc, "cpu", text) > 0, "cannot be read");
 		fd = must_open(proc, "cpu", O_RDWR);
@@ -703,27 +792,6 @@ static enum psi_result delegated(void)
 }
 
 /* ---- permissions ---- */
-
-/* As a user without privileges; a descriptor or -errno. */
-static int open_as_somebody(const char *proc, const char *name, int flags)
-{
-	int fd;
-
-	EXPECT(!setegid(SOMEBODY) && !seteuid(SOMEBODY), "cannot be somebody");
-	fd = open_in_proc(proc, name, flags);
-	EXPECT(!seteuid(0) && !setegid(0), "cannot be root again");
-	return fd;
-}
-
-static void expect_open(const char *proc, const char *when, int flags, int expected)
-{
-	int fd = open_as_somebody(proc, "cpu", flags);
-
-	EXPECT(fd == expected || (!expected && fd >= 0), "%s: %s", when,
-	       fd < 0 ? strerror(-fd) : "it is opened");
-	if (fd >= 0)
-		close(fd);
-}
 
 static enum psi_result permissions(void)
 {
@@ -977,6 +1045,178 @@ static enum psi_result end_is_told(void)
 		expect_end(proc, i, true);
 		expect_end(proc, i, false);
 	}
+	return PSI_PASS;
+}
+
+/* ---- what is left ---- */
+
+#define SYSCTL		"/proc/sys/kernel/psi"
+#define MANY_OPENS	20000
+#define MANY_GROUPS	100
+
+/* What the kernel counts, by the first number after @key. */
+struct count {
+	const char *what, *path, *key;
+	long more;		/* than before that is as good */
+	long before;
+};
+
+static struct count counts[] = {
+	{ "open files", "/proc/sys/fs/file-nr", "", MANY_GROUPS / 2 },
+	{ "directory entries", "/proc/sys/fs/dentry-state", "", MANY_GROUPS / 2 },
+	{ "dead groups", CGROUP_ROOT "/cgroup.stat", "nr_dying_descendants ", 5 },
+	{ "kB of the kernel", "/proc/meminfo", "SUnreclaim:", 600 },
+};
+
+static long count_now(const struct count *c)
+{
+	char text[4096];
+	const char *at;
+
+	EXPECT(read_text(c->path, text, sizeof(text)) > 0, "no %s", c->path);
+	at = strstr(text, c->key);
+	EXPECT(at, "no %s in %s", c->key, c->path);
+	return atol(at + strlen(c->key));
+}
+
+static void count_before(void)
+{
+	size_t i;
+
+	sleep_ms(500);
+	write_text("/proc/sys/vm/drop_caches", "2");
+	for (i = 0; i < ARRAY_SIZE(counts); i++)
+		counts[i].before = count_now(&counts[i]);
+}
+
+/* Much goes by way of RCU and of workers. */
+static void expect_counts(const char *when)
+{
+	long more = 0;
+	size_t i;
+	int tries;
+
+	for (i = 0; i < ARRAY_SIZE(counts); i++) {
+		for (tries = 0; tries < 50; tries++) {
+			write_text("/proc/sys/vm/drop_caches", "2");
+			more = count_now(&counts[i]) - counts[i].before;
+			if (more <= counts[i].more)
+				break;
+			sleep_ms(100);
+		}
+		EXPECT(more <= counts[i].more, "%s: %ld more %s", when, more, counts[i].what);
+	}
+}
+
+/* All of the files, by turns. */
+static void open_often(const char *proc, int times, int expected)
+{
+	int i, fd;
+
+	for (i = 0; i < times; i++) {
+		fd = open_in_proc(proc, files[i % IRQ_FILE][0], O_RDWR);
+		EXPECT(fd == expected || (!expected && fd >= 0), "%s: %s",
+		       files[i % IRQ_FILE][0], strerror(-fd));
+		if (fd >= 0)
+			close(fd);
+	}
+}
+
+static void come_and_go(const char *proc)
+{
+	const char *group = make_group(NULL, "g");
+	char text[MAX_TEXT];
+	int fd;
+
+	enter(group);
+	fd = must_open(proc, "cpu", O_RDWR);
+	EXPECT(!write_trigger(fd, QUIET_TRIGGER, sizeof(QUIET_TRIGGER)) &&
+	       !poll_event(fd, 0) && read(fd, text, sizeof(text)) > 0, "it cannot be used");
+	EXPECT(!rmdir(group) && !mkdir(group, 0755), "cannot make another one");
+	close(fd);
+	open_often(proc, 1, -ENODEV);
+	EXPECT(!rmdir(group), "cannot be removed");
+	back_to_system();
+}
+
+static enum psi_result nothing_is_left(void)
+{
+	const char *proc = mount_proc("pressure=cgroup");
+	const char *group = make_group(NULL, "often");
+	int i;
+
+	come_and_go(proc);
+	enter(group);
+	open_often(proc, 1000, 0);
+	count_before();
+	open_often(proc, MANY_OPENS, 0);
+	expect_counts("opened often");
+
+	EXPECT(!set_pressure(group, false), "cannot switch");
+	open_often(proc, MANY_OPENS, -EOPNOTSUPP);
+	expect_counts("not opened as often");
+	back_to_system();
+
+	count_before();
+	for (i = 0; i < MANY_GROUPS; i++)
+		come_and_go(proc);
+	expect_counts("groups come and go");
+	return PSI_PASS;
+}
+
+static void switch_on(void)
+{
+	write_text(SYSCTL, "1");
+}
+
+/*
+ * Who polls such a file stays in its queue for as long as he likes, here for longer than
+ * the kernel takes to have a second look.
+ */
+static enum psi_result switched_off(void)
+{
+	static const char trigger[] = QUIET_TRIGGER;
+	const char *proc = mount_proc("pressure=cgroup");
+	const char *group = make_group(NULL, "polled");
+	int fds[2 * MANY_GROUPS], set, i;
+	struct epoll_event event = { .events = EPOLLPRI | EPOLLET };
+	char text[MAX_TEXT];
+
+	REQUIRE(!access(SYSCTL, F_OK), "needs kernel.psi");
+	undo_later(switch_on);
+	enter(group);
+	count_before();
+	set = epoll_create1(EPOLL_CLOEXEC);
+	for (i = 0; i < (int)ARRAY_SIZE(fds); i++) {
+		fds[i] = must_open(proc, "memory", O_RDWR);
+		if (i % 2)
+			EXPECT(!write_trigger(fds[i], trigger, sizeof(trigger)), "no trigger");
+		event.data.u32 = i;
+		EXPECT(!epoll_ctl(set, EPOLL_CTL_ADD, fds[i], &event), "no epoll");
+	}
+	while (epoll_wait(set, &event, 1, 0) > 0)
+		EXPECT(!(event.data.u32 % 2) && event.events & EPOLLERR, "%x of %u",
+		       event.events, event.data.u32);
+	EXPECT(!write_text(SYSCTL, "0"), "cannot switch off");
+	EXPECT(access(pressure_file(proc, "memory"), F_OK), "it is there");
+	for (i = 0; i < (int)ARRAY_SIZE(fds); i++)
+		EXPECT(poll_event(fds[i], 100) & POLLERR, "file %d does not tell", i);
+	EXPECT(epoll_wait(set, &event, 1, 5000) == 1 && event.events & EPOLLERR,
+	       "who waits is not told");
+	sleep_ms(12000);
+
+	switch_on();
+	for (i = 0; i < (int)ARRAY_SIZE(fds); i++)
+		EXPECT(poll_event(fds[i], 0) & POLLERR && pread(fds[i], text, 10, 0) < 0 &&
+		       write_trigger(fds[i], trigger, sizeof(trigger)) < 0,
+		       "file %d is alive again", i);
+	EXPECT(read_proc(proc, "memory", text) > 0 && is_idle(some_total(text)),
+	       "opened anew: %s", text);
+	for (i = 0; i < (int)ARRAY_SIZE(fds); i++)
+		close(fds[i]);
+	close(set);
+	sleep_ms(12000);
+	expect_counts("they have gone");
 	return PSI_PASS;
 }
 
@@ -1239,8 +1479,10 @@ static const struct psi_case cases[] = {
 	{ "R-11 R-14 the system's pressure where no namespace is", of_system },
 	{ "R-11 R-14 an idle container's text is its group's, to the byte", idle_text },
 	{ "R-11 R-14 a busy container's totals are its group's", busy_text },
+	{ "R-11 R-14 each file of a container is of its resource", by_resource },
 	{ "R-14 namespaces in namespaces", nested },
 	{ "R-14 an open file of a container keeps its group", stays },
+	{ "R-14 threads in namespaces of their own", threads },
 	{ "R-11 R-14 all ways to read a container's file", reading },
 	{ "R-12 R-14 a container's file takes triggers as its group's does", errnos },
 	{ "R-12 R-14 a container's triggers tell of its group alone", events },
@@ -1251,6 +1493,9 @@ static const struct psi_case cases[] = {
 	{ "R-14 EOPNOTSUPP where no group is accounted", not_accounted },
 	{ "R-10 pressure=cgroup makes no files with psi=0", without_psi },
 	{ "R-12 R-14 a container is told of the end of its group", end_is_told },
+	{ "R-14 nothing is left of a container and its files", nothing_is_left },
+	{ "R-10 R-12 R-14 kernel.psi ends a container's files, and nothing is left",
+	  switched_off },
 	{ "R-14 containers against everything", amid_everything },
 };
 
