@@ -936,12 +936,15 @@ static enum psi_result group_off(void)
 	const char *proc = mount_proc("pressure=cgroup");
 	const char *parent = make_group(NULL, "parent");
 	const char *group = make_group(parent, "g");
+	int ret;
 
 	enter(group);
 	EXPECT(!set_pressure(parent, false), "cannot switch");
 	expect_errno(proc, "the one above is off", 0);
 	EXPECT(!set_pressure(group, false), "cannot switch");
 	expect_errno(proc, "off", -EOPNOTSUPP);
+	ret = open_in_proc(proc, "cpu", O_WRONLY | O_CREAT | O_TRUNC);
+	EXPECT(ret == -EOPNOTSUPP, "off, by a shell: %d", ret);
 	EXPECT(!set_pressure(group, true), "cannot switch");
 	expect_errno(proc, "on again", 0);
 	EXPECT(!set_pressure(group, false) && !remove_group(group), "cannot be removed");
