@@ -661,10 +661,11 @@ static void attempt(int fd, const struct attempt *a, int *result)
 	result[3] = write(fd, "", 0) < 0 ? -errno : 0;
 	result[4] = pwrite(fd, QUIET_TRIGGER, 10, 100) < 0 ? -errno : 0;
 	result[5] = poll_event(fd, 0);
+	result[6] = lseek(fd, 0, SEEK_CUR);
 	close(fd);
 }
 
-#define NR_RESULTS	6
+#define NR_RESULTS	7
 
 static int open_as(const char *path, const struct attempt *a)
 {
