@@ -289,7 +289,7 @@ static enum psi_result parsing(void)
 	int ret;
 
 	proc = mount_proc("pressure=cgroup");
-	EXPECT(has_option(proc, ",pressure=cgroup"), "%s", options_of(proc));
+	EXPECT(has_option(proc, ",pressure=cgroup 0 0"), "%s", options_of(proc));
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		ret = try_mount(bad[i]);
