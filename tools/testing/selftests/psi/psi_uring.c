@@ -501,10 +501,10 @@ static void wait_elsewhere(void *arg)
 	enter_ring(&ring, 1);
 }
 
-static enum psi_result expect_none(void (*fn)(void *task), unsigned int ms)
+/* A load with a disk that takes @ms for a request. */
+static void start_with_disk(void (*fn)(void *task), unsigned int ms)
 {
 	struct task *task = new_task(0);
-	double some;
 
 	task->disk = slow_disk(ms);
 	REQUIRE(task->disk, NO_DISK);
@@ -512,8 +512,25 @@ static enum psi_result expect_none(void (*fn)(void *task), unsigned int ms)
 	start_load(-1, fn, task);
 	sleep_ms(100);
 	EXPECT(task->ready == 1, "has not begun");
+}
+
+static enum psi_result expect_none(void (*fn)(void *task), unsigned int ms)
+{
+	double some;
+
+	start_with_disk(fn, ms);
 	some = watch_some();
 	EXPECT(close_to(some, 0, 1), "some %.1f %%, not 0", some);
+	return PSI_PASS;
+}
+
+static enum psi_result expect_stall(void (*fn)(void *task), unsigned int ms)
+{
+	double some;
+
+	start_with_disk(fn, ms);
+	some = watch_some();
+	EXPECT(close_to(some, 100, TOLERANCE), "some %.1f %%, not 100", some);
 	return PSI_PASS;
 }
 
@@ -525,6 +542,37 @@ static enum psi_result linked(void)
 static enum psi_result other_ring(void)
 {
 	return expect_none(wait_elsewhere, 4 * WATCH_MS);
+}
+
+/*
+ * A worker begins the read, because it is linked to what the worker did before. Who is
+ * asleep by then stays unmarked, so this one is late to wait.
+ */
+static void wait_for_worker(void *arg)
+{
+	struct io_uring_sqe sqe = { .opcode = IORING_OP_FSYNC, .flags = IOSQE_IO_LINK };
+	struct io_uring_cqe cqe;
+	struct task *task = arg;
+	struct psi_ring ring;
+
+	open_disk(task->disk, WRITES);
+	if (!open_ring(&ring, 0))
+		return;
+	sqe.fd = disk_fd;
+	queue_request(&ring, &sqe);
+	memset(&sqe, 0, sizeof(sqe));
+	direct_read(&sqe, 0);
+	queue_request(&ring, &sqe);
+	if (enter_ring(&ring, 1) || !take_completion(&ring, &cqe) || cqe.res)
+		return;
+	sleep_ms(50);
+	task->ready = 1;
+	enter_ring(&ring, 1);
+}
+
+static enum psi_result linked_by_worker(void)
+{
+	return expect_stall(wait_for_worker, 4 * WATCH_MS);
 }
 
 /*
@@ -544,6 +592,93 @@ static enum psi_result thread_submits(void)
 {
 	require_rings(IORING_SETUP_SQPOLL);
 	return expect_none(use_disk_by_thread, REQUEST_MS);
+}
+
+/* But one that has used another ring is, and this is asked when the read has begun. */
+static void wait_for_thread(void *arg)
+{
+	struct io_uring_sqe sqe = { 0 };
+	struct psi_ring ring, other;
+	struct task *task = arg;
+
+	open_with(&other, 0, 0);
+	open_disk(task->disk, 0);
+	if (!open_ring(&ring, IORING_SETUP_SQPOLL))
+		return;
+	direct_read(&sqe, 0);
+	queue_request(&ring, &sqe);
+	if (enter_ring(&ring, 0))
+		return;
+	sleep_ms(50);
+	task->ready = 1;
+	enter_ring(&ring, 1);
+}
+
+static enum psi_result thread_has_submitted(void)
+{
+	require_rings(IORING_SETUP_SQPOLL);
+	return expect_stall(wait_for_thread, 4 * WATCH_MS);
+}
+
+/* ---- switched on while they wait ---- */
+
+#define SYSCTL		"/proc/sys/kernel/psi"
+
+static void switch_on(void)
+{
+	write_text(SYSCTL, "1");
+}
+
+static void switch_off(void)
+{
+	REQUIRE(!access(SYSCTL, W_OK), "needs kernel.psi");
+	undo_later(switch_on);
+	EXPECT(!write_text(SYSCTL, "0"), "cannot switch psi off");
+}
+
+/* One read, which takes longer than we watch. */
+static void wait_for_read(void *arg)
+{
+	struct io_uring_sqe sqe = { 0 };
+	struct task *task = arg;
+	struct psi_ring ring;
+
+	open_disk(task->disk, 0);
+	if (!open_ring(&ring, 0))
+		return;
+	direct_read(&sqe, 0);
+	queue_request(&ring, &sqe);
+	task->ready = 1;
+	enter_ring(&ring, 1);
+}
+
+static enum psi_result found_waiting(void)
+{
+	static const size_t others_found[] = { 0, 8 };
+	struct task *task;
+	double some;
+	size_t i;
+
+	require_rings(0);
+	for (i = 0; i < ARRAY_SIZE(others_found); i++) {
+		switch_off();
+		task = new_task(0);
+		task->kind = others_found[i];
+		start_load(-1, wait_for_other, task);
+		sleep_ms(100);
+		EXPECT(task->ready, "%s: has not begun", others[task->kind].name);
+		switch_on();
+		some = watch_some();
+		EXPECT(close_to(some, 0, 1), "%s: some %.1f %%, not 0",
+		       others[task->kind].name, some);
+		stop_all_loads();
+	}
+	switch_off();
+	start_with_disk(wait_for_read, 4 * WATCH_MS);
+	switch_on();
+	some = watch_some();
+	EXPECT(close_to(some, 100, TOLERANCE), "a read: some %.1f %%, not 100", some);
+	return PSI_PASS;
 }
 
 /* ---- what is counted is uncounted ---- */
@@ -742,7 +877,10 @@ static const struct psi_case cases[] = {
 	{ "R-9 io_uring: no more when the read is done", read_is_done },
 	{ "R-9 io_uring: a read that has not begun is none", linked },
 	{ "R-9 io_uring: nor is one in another ring", other_ring },
-	{ "R-9 io_uring: nor is one that a thread submits (SQPOLL)", thread_submits },
+	{ "R-9 io_uring: one that a worker begins, linked, is a stall", linked_by_worker },
+	{ "R-9 io_uring: one that a thread submits (SQPOLL) is none", thread_submits },
+	{ "R-9 io_uring: but it is to who has used another ring", thread_has_submitted },
+	{ "R-9 R-10 kernel.psi finds who waits in a ring", found_waiting },
 	{ "R-9 io_uring: each request is uncounted once", uncounted },
 	{ "R-9 io_uring: nor more than once with DEFER_TASKRUN", uncounted_deferred },
 	{ "R-14 what is counted is what is so, with io_uring", live },
