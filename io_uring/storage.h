@@ -7,7 +7,7 @@
  * Counted are requests that are handed to the file and may complete later. Those of
  * which it is known beforehand that they complete at once go by uncounted. A worker of
  * io-wq that blocks does so in a call of the file's, which says for itself what it waits
- * for; but one may also begin direct I/O, and not wait for that.
+ * for; but one may also begin direct I/O or a command, and not wait for that.
  *
  * Locking: ctx->uring_lock for what is written. Who is about to wait reads without.
  */
@@ -16,8 +16,10 @@
 
 #include <linux/fs.h>
 #include <linux/io_uring_types.h>
+#include <linux/poll.h>
 #include <linux/sched.h>
 
+#include "io_uring.h"
 #include "opdef.h"
 
 #ifdef CONFIG_PSI_IO_URING
@@ -26,13 +28,15 @@
  * io_storage_by_type - is this file storage?
  * @file: the file; O_DIRECT may also be a pipe, where it keeps packets apart
  *
- * Return: true if it is a regular file or a block device.
+ * A file that can be polled for waits for a program, that which serves it (fuse).
+ *
+ * Return: true if it is another regular file or a block device.
  */
 static inline bool io_storage_by_type(struct file *file)
 {
 	umode_t mode = file_inode(file)->i_mode;
 
-	return S_ISREG(mode) || S_ISBLK(mode);
+	return (S_ISREG(mode) || S_ISBLK(mode)) && !file_can_poll(file);
 }
 
 /**
@@ -51,8 +55,8 @@ static inline bool io_storage_by_command(struct file *file)
  * @req:         the request; if it is counted already, that remains so
  * @issue_flags: IO_URING_F_*
  *
- * Not later than that: from then on an interrupt may change req->flags as well. What a
- * worker issues was counted before, by io_storage_begin_worker().
+ * Not later than that: from then on an interrupt may change req->flags as well. A worker
+ * has called io_storage_begin_worker() before it issues.
  */
 static inline void io_storage_begin(struct io_kiocb *req, unsigned int issue_flags)
 {
@@ -65,20 +69,29 @@ static inline void io_storage_begin(struct io_kiocb *req, unsigned int issue_fla
 }
 
 /**
- * io_storage_begin_worker - a request is about to be handed to a worker
- * @req: the request, with ctx->uring_lock held, and its file if it has one
+ * io_storage_begin_worker - a request is for a worker
+ * @req:         the request, with its file if it has one already
+ * @issue_flags: IO_URING_F_UNLOCKED if it is the worker that calls
  *
- * When the worker comes to it, whoever waits is asleep already.
+ * When the worker comes to it, whoever waits may be asleep. So this is called when it is
+ * handed over, and by the worker for what it finds itself: the next of a link.
+ *
+ * Context: with ctx->uring_lock held, or may sleep.
  */
-static inline void io_storage_begin_worker(struct io_kiocb *req)
+static inline void io_storage_begin_worker(struct io_kiocb *req, unsigned int issue_flags)
 {
+	struct io_ring_ctx *ctx = req->ctx;
 	struct file *file = req->file;
 
-	if (!file || !io_issue_defs[req->opcode].iopoll_queue)
+	if (!file || !io_issue_defs[req->opcode].iopoll_queue ||
+	    req->flags & REQ_F_STORAGE || ctx->flags & IORING_SETUP_IOPOLL)
 		return;
-	if (req->opcode == IORING_OP_URING_CMD ? io_storage_by_command(file) :
-	    file->f_flags & O_DIRECT && io_storage_by_type(file))
-		io_storage_begin(req, 0);
+	if (req->opcode == IORING_OP_URING_CMD ? !io_storage_by_command(file) :
+	    !(file->f_flags & O_DIRECT && io_storage_by_type(file)))
+		return;
+	io_ring_submit_lock(ctx, issue_flags);
+	io_storage_begin(req, 0);
+	io_ring_submit_unlock(ctx, issue_flags);
 }
 
 /**
@@ -129,7 +142,7 @@ static inline void io_storage_check_none(struct io_ring_ctx *ctx)
 static inline bool io_storage_by_type(struct file *file) { return false; }
 static inline bool io_storage_by_command(struct file *file) { return false; }
 static inline void io_storage_begin(struct io_kiocb *req, unsigned int issue_flags) { }
-static inline void io_storage_begin_worker(struct io_kiocb *req) { }
+static inline void io_storage_begin_worker(struct io_kiocb *req, unsigned int issue_flags) { }
 static inline void io_storage_end(struct io_kiocb *req) { }
 static inline void io_storage_mark_wait(struct io_ring_ctx *ctx) { }
 static inline void io_storage_unmark_wait(void) { }
