@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/aio_abi.h>
-#include <linux/fuse.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
 #include <signal.h>
@@ -26,6 +25,7 @@
 #include <unistd.h>
 
 #include "psi_cgroup_util.h"
+#include "psi_fuse.h"
 
 #define BLOCK		4096
 #define REQUEST_MS	50
@@ -212,70 +212,6 @@ static enum psi_result user_fault(void)
 	return PSI_PASS;
 }
 
-/* A file system that consists of one file, and its server, which never gets round to reads. */
-#define FUSE_FILE	"/tmp/psi_fuse"
-
-static __u32 open_flags;		/* FOPEN_* */
-
-static void answer(int fd, __u64 unique, const void *data, size_t size, int error)
-{
-	char reply[512];
-	struct fuse_out_header *out = (void *)reply;
-
-	out->len = sizeof(*out) + size;
-	out->error = error;
-	out->unique = unique;
-	memcpy(out + 1, data, size);
-	if (write(fd, reply, out->len) != (ssize_t)out->len)
-		_exit(1);
-}
-
-static void serve(void *arg)
-{
-	static char request[65536 + 4096];
-	struct fuse_in_header *in = (void *)request;
-	struct fuse_init_out init = {
-		.major = FUSE_KERNEL_VERSION,
-		.minor = 31,
-		.max_readahead = 65536,
-		.flags = FUSE_ASYNC_READ,	/* as nearly all have it */
-		.max_write = 65536,
-	};
-	struct fuse_attr_out attr = {
-		.attr_valid = 3600,
-		.attr = { .ino = 1, .size = 1 << 20, .mode = S_IFREG | 0644, .nlink = 1 },
-	};
-	struct fuse_open_out opened = { .open_flags = open_flags };
-	struct task *task = arg;
-
-	while (read(task->fd, request, sizeof(request)) > 0) {
-		switch (in->opcode) {
-		case FUSE_INIT:
-			answer(task->fd, in->unique, &init, sizeof(init), 0);
-			break;
-		case FUSE_GETATTR:
-			answer(task->fd, in->unique, &attr, sizeof(attr), 0);
-			break;
-		case FUSE_OPEN:
-			answer(task->fd, in->unique, &opened, sizeof(opened), 0);
-			break;
-		case FUSE_READ:
-			task->ready = 1;
-			break;
-		case FUSE_FORGET:
-			break;
-		default:
-			answer(task->fd, in->unique, NULL, 0, -EOPNOTSUPP);
-		}
-	}
-}
-
-static void unmount_fuse(void)
-{
-	umount2(FUSE_FILE, MNT_DETACH);
-	unlink(FUSE_FILE);
-}
-
 static void read_file(void *arg)
 {
 	int fd = open(FUSE_FILE, O_RDONLY);
@@ -288,21 +224,14 @@ static void read_file(void *arg)
 
 static enum psi_result read_fuse(__u32 flags, double io)
 {
-	struct task *task = new_task(NULL, open("/dev/fuse", O_RDWR));
-	char options[64];
-	int fd;
+	struct fuse_server *server = start_fuse(flags);
+	struct task *task = new_task(NULL, -1);
+	int i;
 
-	REQUIRE(task->fd >= 0, "needs FUSE_FS");
-	fd = open(FUSE_FILE, O_CREAT | O_WRONLY, 0644);
-	EXPECT(fd >= 0, "no file");
-	close(fd);
-	snprintf(options, sizeof(options), "fd=%d,rootmode=100000,user_id=0,group_id=0", task->fd);
-	EXPECT(!mount("psi", FUSE_FILE, "fuse", 0, options), "cannot mount: %s", strerror(errno));
-	undo_later(unmount_fuse);
-	open_flags = flags;
-	start_load(-1, serve, task);
-	close(task->fd);
 	start_load(-1, read_file, NULL);
+	for (i = 0; i < 100 && !server->asked; i++)
+		sleep_ms(10);
+	task->ready = server->asked;
 	expect(task, io, 0);
 	stop_all_loads();
 	return PSI_PASS;

@@ -18,6 +18,7 @@
 #include <sys/un.h>
 
 #include "psi_cgroup_util.h"
+#include "psi_fuse.h"
 #include "psi_ring.h"
 
 #define BLOCK		4096
@@ -360,9 +361,9 @@ static void use_disk(void *arg)
 }
 
 /* That has memory, and can discard what is there. */
-static const char *slow_memory_disk(void)
+static const char *slow_memory_disk(unsigned int ms)
 {
-	const char *disk = slow_disk(REQUEST_MS);
+	const char *disk = slow_disk(ms);
 
 	if (!disk || write_text(NULLB "power", "0") || write_text(NULLB "memory_backed", "1") ||
 	    write_text(NULLB "discard", "1") || write_text(NULLB "power", "1"))
@@ -372,7 +373,7 @@ static const char *slow_memory_disk(void)
 
 static enum psi_result storage_with(unsigned int setup, double some)
 {
-	const char *disk = slow_memory_disk();
+	const char *disk = slow_memory_disk(REQUEST_MS);
 	struct psi_share share;
 	struct task *task;
 	size_t i;
@@ -545,6 +546,30 @@ static enum psi_result other_ring(void)
 }
 
 /*
+ * The read is soon done, but that wakes nobody who asks for two completions. What it would
+ * have changed is not known until then.
+ */
+static void wait_for_two(void *arg)
+{
+	struct io_uring_sqe sqe = { 0 };
+	struct task *task = arg;
+	struct psi_ring ring;
+
+	open_with(&ring, IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN, 8);
+	open_disk(task->disk, 0);
+	direct_read(&sqe, 0);
+	queue_request(&ring, &sqe);
+	task->ready = 1;
+	enter_ring(&ring, 2);
+}
+
+static enum psi_result not_woken(void)
+{
+	require_rings(IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN);
+	return expect_stall(wait_for_two, REQUEST_MS);
+}
+
+/*
  * A worker begins the read, because it is linked to what the worker did before. Who is
  * asleep by then stays unmarked, so this one is late to wait.
  */
@@ -681,9 +706,57 @@ static enum psi_result found_waiting(void)
 	return PSI_PASS;
 }
 
+/* ---- files that a program serves ---- */
+
+/* Direct, as the page cache does not know who waits. */
+static void read_served(void *arg)
+{
+	struct io_uring_sqe sqe = { 0 };
+	struct psi_ring ring;
+
+	disk_fd = open(FUSE_FILE, O_RDONLY | O_DIRECT);
+	if (disk_fd < 0 || !open_ring(&ring, 0))
+		return;
+	direct_read(&sqe, 0);
+	if (arg)
+		sqe.flags = IOSQE_ASYNC;
+	queue_request(&ring, &sqe);
+	enter_ring(&ring, 1);
+	for (;;)			/* the server may be killed first */
+		pause();
+}
+
+static enum psi_result served(bool by_worker)
+{
+	struct fuse_server *server = start_fuse(0);
+	double some;
+	int i;
+
+	require_rings(0);
+	start_load(-1, read_served, by_worker ? server : NULL);
+	for (i = 0; i < 100 && !server->asked; i++)
+		sleep_ms(10);
+	EXPECT(server->asked, "has not begun");
+	sleep_ms(100);
+	some = watch_some();
+	EXPECT(close_to(some, 0, 1), "some %.1f %%, not 0", some);
+	stop_all_loads();
+	return PSI_PASS;
+}
+
+static enum psi_result fuse(void)
+{
+	return served(false);
+}
+
+static enum psi_result fuse_by_worker(void)
+{
+	return served(true);
+}
+
 /* ---- what is counted is uncounted ---- */
 
-#define WAYS	14
+#define WAYS	16
 
 /* One of all ways that a request can take; none stays in flight. */
 static void queue_any(struct psi_ring *ring, unsigned int n, int buffered)
@@ -753,6 +826,20 @@ static void queue_any(struct psi_ring *ring, unsigned int n, int buffered)
 	case 13:
 		sqe.flags = IOSQE_IO_DRAIN;
 		break;
+	case 14:		/* a worker begins the next of a link */
+		sqe.opcode = IORING_OP_FSYNC;
+		sqe.flags = IOSQE_IO_LINK;
+		sqe.off = 0;
+		sqe.addr = 0;
+		sqe.len = 0;
+		queue_request(ring, &sqe);
+		memset(&sqe, 0, sizeof(sqe));
+		direct_read(&sqe, n);
+		break;
+	case 15:
+		memset(&sqe, 0, sizeof(sqe));
+		discard(&sqe, n);
+		break;
 	}
 	queue_request(ring, &sqe);
 }
@@ -794,7 +881,7 @@ static enum psi_result all_ways(unsigned int setup)
 	double some;
 	int i;
 
-	task->disk = slow_disk(1);
+	task->disk = slow_memory_disk(1);
 	REQUIRE(task->disk, NO_DISK);
 	require_rings(setup);
 	start_load(-1, use_all_ways, task);
@@ -875,12 +962,15 @@ static const struct psi_case cases[] = {
 	{ "R-9 io_uring: nor is it with DEFER_TASKRUN", waits_deferred },
 	{ "R-9 io_uring: a read beside a recv is a stall", both_in_flight },
 	{ "R-9 io_uring: no more when the read is done", read_is_done },
+	{ "R-9 io_uring: but so it remains to who is not woken", not_woken },
 	{ "R-9 io_uring: a read that has not begun is none", linked },
 	{ "R-9 io_uring: nor is one in another ring", other_ring },
 	{ "R-9 io_uring: one that a worker begins, linked, is a stall", linked_by_worker },
 	{ "R-9 io_uring: one that a thread submits (SQPOLL) is none", thread_submits },
 	{ "R-9 io_uring: but it is to who has used another ring", thread_has_submitted },
 	{ "R-9 R-10 kernel.psi finds who waits in a ring", found_waiting },
+	{ "R-9 io_uring: direct I/O of fuse is none", fuse },
+	{ "R-9 io_uring: nor is it if a worker begins it", fuse_by_worker },
 	{ "R-9 io_uring: each request is uncounted once", uncounted },
 	{ "R-9 io_uring: nor more than once with DEFER_TASKRUN", uncounted_deferred },
 	{ "R-14 what is counted is what is so, with io_uring", live },
