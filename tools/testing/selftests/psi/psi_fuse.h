@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <unistd.h>
@@ -52,6 +53,7 @@ static inline void serve_fuse(void *arg)
 		.attr_valid = 3600,
 		.attr = { .ino = 1, .size = 1 << 20, .mode = S_IFREG | 0644, .nlink = 1 },
 	};
+	struct fuse_poll_out polled = { .revents = POLLIN };	/* "there is something" */
 	struct fuse_server *server = arg;
 	struct fuse_open_out opened = { .open_flags = server->open_flags };
 
@@ -66,13 +68,16 @@ static inline void serve_fuse(void *arg)
 		case FUSE_OPEN:
 			answer_fuse(server->fd, in->unique, &opened, sizeof(opened), 0);
 			break;
+		case FUSE_POLL:		/* a ring does so first */
+			answer_fuse(server->fd, in->unique, &polled, sizeof(polled), 0);
+			break;
 		case FUSE_READ:
 			server->asked = 1;
 			break;
 		case FUSE_FORGET:
 			break;
 		default:
-			answer_fuse(server->fd, in->unique, NULL, 0, -ENOSYS);
+			answer_fuse(server->fd, in->unique, NULL, 0, -EOPNOTSUPP);
 		}
 	}
 }
