@@ -893,7 +893,7 @@ static u8 flags_by_facts(struct rq *rq, struct task_struct *p)
 		flags |= PSI_TASK_IOWAIT;
 	if (psi_cause_is_stall(p->psi.cause))
 		flags |= PSI_TASK_MEMSTALL;
-	if (task_current(rq, p))
+	if (rcu_access_pointer(rq->curr) == p)
 		flags |= PSI_TASK_ONCPU;
 	return flags;
 }

@@ -142,6 +142,7 @@ static bool is_left(struct psi_wait *wait)
 	bool left;
 
 	spin_lock_irq(&head->lock);
+	/* Nobody comes any more, and who leaves has the lock. */
 	left = !waitqueue_active(head);
 	spin_unlock_irq(&head->lock);
 	return left;
