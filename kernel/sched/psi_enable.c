@@ -84,7 +84,13 @@ DEFINE_STATIC_SRCU(psi_exit_srcu);
  */
 int psi_exit_begin(void)
 {
-	return static_branch_unlikely(&psi_enabled) ? srcu_down_read(&psi_exit_srcu) : -1;
+	int index = -1;
+
+	if (static_branch_unlikely(&psi_enabled)) {
+		index = srcu_down_read(&psi_exit_srcu);
+		__release(&psi_exit_srcu);	/* sparse wants that in one function */
+	}
+	return index;
 }
 
 /**
@@ -95,8 +101,10 @@ int psi_exit_begin(void)
  */
 void psi_exit_end(int index)
 {
-	if (index >= 0)
-		srcu_up_read(&psi_exit_srcu, index);
+	if (index < 0)
+		return;
+	__acquire(&psi_exit_srcu);
+	srcu_up_read(&psi_exit_srcu, index);
 }
 
 static struct task_struct *next_task_of(int *nr)
