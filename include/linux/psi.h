@@ -11,16 +11,16 @@
 
 void psi_memstall_enter_cause(unsigned long *flags, enum psi_cause cause);
 void psi_memstall_leave(unsigned long *flags);
-int psi_exit_begin(void);
-void psi_exit_end(int index);
+void psi_exit_begin(void);
+void psi_exit_end(void);
 u64 psi_system_some_us(enum psi_resource res);
 
 #else /* !CONFIG_PSI */
 
 static inline void psi_memstall_enter_cause(unsigned long *flags, enum psi_cause cause) { }
 static inline void psi_memstall_leave(unsigned long *flags) { }
-static inline int psi_exit_begin(void) { return -1; }
-static inline void psi_exit_end(int index) { }
+static inline void psi_exit_begin(void) { }
+static inline void psi_exit_end(void) { }
 static inline u64 psi_system_some_us(enum psi_resource res) { return 0; }
 
 #endif /* CONFIG_PSI */

@@ -51,6 +51,8 @@ enum psi_cause {
  * @contrib:	what @node has counted of it: PSI_* bits of psi_node.h
  * @cause:	enum psi_cause: of the section that it is in; written by the task itself,
  *		whether anything is accounted or not
+ * @exit_index: while it exits, and is not to be found, 1 more than what psi_exit_srcu has
+ *		said; else 0. The task's own
  * @cause_begun: when that began, or began to be accounted, ns
  * @cause_shard: where that is written down; NULL: nowhere
  * @link:	of all tasks that @cpu counts, with CONFIG_PSI_DEBUG
@@ -70,6 +72,7 @@ struct psi_task {
 	u8		flags;
 	u8		contrib;
 	u8		cause;
+	u8		exit_index;
 	u64		cause_begun;
 	struct psi_cause_shard *cause_shard;
 #ifdef CONFIG_PSI_DEBUG

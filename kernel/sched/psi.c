@@ -928,14 +928,16 @@ void psi_count_task(struct task_struct *p, struct psi_group *group)
 {
 	struct rq_flags rf;
 	struct rq *rq;
+	bool was_exempt;
 	u32 now;
 
 	rq = task_rq_lock(p, &rf);
 	now = update_now(rq);
-	set_group(rq, p, group, now);
+	was_exempt = p->psi.flags & PSI_TASK_EXEMPT;
 	/* Who is not found to exit here finds accounting enabled in psi_exit_begin(). */
-	if (p->psi.flags & PSI_TASK_EXEMPT &&
-	    !(p->psi.flags & PSI_TASK_WORKER || p->flags & PF_EXITING))
+	if (!was_exempt || !(p->flags & PF_EXITING))
+		set_group(rq, p, group, now);
+	if (was_exempt && !(p->psi.flags & PSI_TASK_WORKER || p->flags & PF_EXITING))
 		begin_counting(rq, p, now);
 	task_rq_unlock(rq, p, &rf);
 	__release(rq->lock);	/* sparse does not see it in there */

@@ -71,40 +71,37 @@ static DECLARE_COMPLETION(psi_proc_is_removed);
 
 /* ------------------------------- Tasks ------------------------------- */
 
-/* From where a task leaves the table of processes until it is off its CPU. */
+/* From before a task leaves the table of processes until it is off its CPU. */
 DEFINE_STATIC_SRCU(psi_exit_srcu);
 
 /**
- * psi_exit_begin - the current task is about to leave the table of processes
+ * psi_exit_begin - the current task may leave the table of processes from now on
  *
- * Whoever switches accounting off does not find it there any more, and waits for it.
+ * Whoever switches accounting off does not find it there any more, and waits for it. So
+ * nothing may come from here on that waits for what others do, as the first process of a
+ * pid namespace does for all others of that.
  *
- * Context: process context.
- * Return: what psi_exit_end() needs.
+ * Context: process context; tasklist_lock held.
  */
-int psi_exit_begin(void)
+void psi_exit_begin(void)
 {
-	int index = -1;
-
 	if (static_branch_unlikely(&psi_enabled)) {
-		index = srcu_down_read(&psi_exit_srcu);
+		current->psi.exit_index = 1 + srcu_down_read(&psi_exit_srcu);
 		__release(&psi_exit_srcu);	/* sparse wants that in one function */
 	}
-	return index;
 }
 
 /**
- * psi_exit_end - what the task will do next is to leave its CPU, for good
- * @index: from psi_exit_begin()
+ * psi_exit_end - what the current task will do next is to leave its CPU, for good
  *
  * Context: process context, preemption off until then.
  */
-void psi_exit_end(int index)
+void psi_exit_end(void)
 {
-	if (index < 0)
+	if (!current->psi.exit_index)
 		return;
 	__acquire(&psi_exit_srcu);
-	srcu_up_read(&psi_exit_srcu, index);
+	srcu_up_read(&psi_exit_srcu, current->psi.exit_index - 1);
 }
 
 static struct task_struct *next_task_of(int *nr)

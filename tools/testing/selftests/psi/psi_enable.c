@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -309,6 +310,48 @@ static enum psi_result reader_that_is_stuck(void)
 	EXPECT(stuck->got > 0, "what was read: %d", stuck->got);
 	set_psi(false);
 	EXPECT(access("/proc/pressure", F_OK), "/proc/pressure is there");
+	return PSI_PASS;
+}
+
+/* The first process of a namespace waits for all others there before it may exit. */
+static void be_first_in_namespace(void *arg)
+{
+	atomic_int *first = arg;
+	pid_t pid;
+
+	if (unshare(CLONE_NEWPID))
+		return;
+	pid = fork();
+	if (pid && !fork()) {
+		/* Not its child, and nobody waits for this one. */
+		for (;;)
+			pause();
+	}
+	if (pid)
+		*first = pid;
+	for (;;)
+		pause();
+}
+
+static enum psi_result exit_that_waits(void)
+{
+	atomic_int *first = shared_alloc(sizeof(*first));
+	int ms;
+
+	prepare(true);
+	start_load(-1, be_first_in_namespace, first);
+	for (ms = 0; !*first && ms < 5000; ms++)
+		sleep_ms(1);
+	REQUIRE(*first, "needs pid namespaces");
+	sleep_ms(100);
+	EXPECT(!kill(*first, SIGKILL), "kill: %s", strerror(errno));
+	sleep_ms(100);
+	EXPECT(!kill(*first, 0), "it has not waited");
+	start_load(-1, write_psi, "0");
+	for (ms = 0; is_on() && ms < 5000 * psi_slowness(); ms++)
+		sleep_ms(1);
+	EXPECT(!is_on(), "it cannot be switched off");
+	set_psi(true);
 	return PSI_PASS;
 }
 
@@ -664,6 +707,7 @@ static const struct psi_case cases[] = {
 	{ "R-10 files that kernel.psi makes have their owners", files_have_owners },
 	{ "R-10 kernel.psi switches groups on that were off", groups_are_on },
 	{ "R-10 kernel.psi and a reader that is stuck", reader_that_is_stuck },
+	{ "R-10 kernel.psi and an exit that waits for others", exit_that_waits },
 	{ "R-10 kernel.psi finds tasks that run and wait", runnable_tasks },
 	{ "R-2 R-10 tasks that exit run until the end", exits },
 	{ "R-10 kernel.psi finds who waits for io", wait_for_io },
