@@ -864,17 +864,6 @@ static void exempt(struct rq *rq, struct task_struct *p, u8 flags, u32 now)
 	p->psi.cpu = -1;
 }
 
-/* Takes the lock of the runqueue. */
-static void exempt_current(u8 flags)
-{
-	struct rq_flags rf;
-	struct rq *rq;
-
-	rq = this_rq_lock_irq(&rf);
-	exempt(rq, current, flags, update_now(rq));
-	rq_unlock_irq(rq, &rf);
-}
-
 /* see psi_wake_new() */
 void __psi_wake_new(struct task_struct *p)
 {
@@ -935,10 +924,11 @@ void psi_count_task(struct task_struct *p, struct psi_group *group)
 	now = update_now(rq);
 	was_exempt = p->psi.flags & PSI_TASK_EXEMPT;
 	/* Who is not found to exit here finds accounting enabled in psi_exit_begin(). */
-	if (!was_exempt || !(p->flags & PF_EXITING))
+	if (!was_exempt || !(p->flags & PF_EXITING)) {
 		set_group(rq, p, group, now);
-	if (was_exempt && !(p->psi.flags & PSI_TASK_WORKER || p->flags & PF_EXITING))
-		begin_counting(rq, p, now);
+		if (was_exempt && !(p->psi.flags & PSI_TASK_WORKER))
+			begin_counting(rq, p, now);
+	}
 	task_rq_unlock(rq, p, &rf);
 	__release(rq->lock);	/* sparse does not see it in there */
 }
@@ -990,7 +980,12 @@ void psi_set_counting(bool counting)
  */
 void psi_exempt_current(void)
 {
-	exempt_current(PSI_TASK_WORKER);
+	struct rq_flags rf;
+	struct rq *rq;
+
+	rq = this_rq_lock_irq(&rf);
+	exempt(rq, current, PSI_TASK_WORKER, update_now(rq));
+	rq_unlock_irq(rq, &rf);
 }
 
 /**

@@ -199,12 +199,17 @@ struct psi_file {
 	const struct psi_proc_file *what;
 	struct psi_listener	listener;
 	struct psi_wait		*wait;
-	struct file		*of_group;	/* instead of all of this, or NULL */
 };
 
 static struct psi_file *psi_file_of(struct file *file)
 {
 	return ((struct seq_file *)file->private_data)->private;
+}
+
+/* What there is instead of all of this, or NULL. */
+static struct file *group_file_of(struct file *file)
+{
+	return psi_file_of(file)->wait->of_group;
 }
 
 static int psi_proc_show(struct seq_file *m, void *unused)
@@ -240,34 +245,35 @@ static int psi_proc_open(struct inode *inode, struct file *file)
 	const struct psi_proc_file *what = pde_data(inode);
 	struct psi_file *f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
 	struct psi_wait *wait = new_wait();
+	struct file *of_group;
 	int ret = -ENOMEM;
 
 	if (!f || !wait)
 		goto free;
 
-	f->of_group = psi_open_of_namespace(inode, file, what->name_in_group);
-	if (IS_ERR(f->of_group)) {
-		ret = PTR_ERR(f->of_group);
+	of_group = psi_open_of_namespace(inode, file, what->name_in_group);
+	if (IS_ERR(of_group)) {
+		ret = PTR_ERR(of_group);
 		goto free;
 	}
 
 	f->what = what;
 	f->wait = wait;
 	f->listener.wait = &wait->own;
-	wait->of_group = f->of_group;
+	wait->of_group = of_group;
 
 	ret = single_open(file, what->show, f);
 	if (ret)
 		goto put;
 
 	/* A group's file has it, and seq_open() takes it away. */
-	if (f->of_group && file->f_mode & FMODE_WRITE)
+	if (of_group && file->f_mode & FMODE_WRITE)
 		file->f_mode |= FMODE_PWRITE;
 	return 0;
 
 put:
-	if (f->of_group)
-		fput(f->of_group);
+	if (of_group)
+		fput(of_group);
 free:
 	kfree(wait);
 	kfree(f);
@@ -286,7 +292,7 @@ static int psi_proc_release(struct inode *inode, struct file *file)
 
 static ssize_t psi_proc_read_iter(struct kiocb *iocb, struct iov_iter *iter)
 {
-	struct file *of_group = psi_file_of(iocb->ki_filp)->of_group;
+	struct file *of_group = group_file_of(iocb->ki_filp);
 
 	if (of_group)
 		return vfs_iter_read(of_group, iter, &iocb->ki_pos, 0);
@@ -296,7 +302,7 @@ static ssize_t psi_proc_read_iter(struct kiocb *iocb, struct iov_iter *iter)
 /* What is read next is where the file in /proc is. Callers hold its position. */
 static loff_t psi_proc_lseek(struct file *file, loff_t offset, int whence)
 {
-	struct file *of_group = psi_file_of(file)->of_group;
+	struct file *of_group = group_file_of(file);
 	loff_t ret;
 
 	if (!of_group)
@@ -322,12 +328,13 @@ static ssize_t write_to_group(struct file *of_group, const char __user *ubuf,
 static ssize_t psi_proc_write(struct file *file, const char __user *ubuf,
 			      size_t len, loff_t *ppos)
 {
+	struct file *of_group = group_file_of(file);
 	struct psi_file *f = psi_file_of(file);
 	char *text;
 	int ret;
 
-	if (f->of_group)
-		return write_to_group(f->of_group, ubuf, len, ppos);
+	if (of_group)
+		return write_to_group(of_group, ubuf, len, ppos);
 	if (!len || len > PAGE_SIZE)
 		return -EINVAL;
 
@@ -342,11 +349,11 @@ static ssize_t psi_proc_write(struct file *file, const char __user *ubuf,
 
 static __poll_t psi_proc_poll(struct file *file, poll_table *pt)
 {
-	struct psi_file *f = psi_file_of(file);
+	struct file *of_group = group_file_of(file);
 
-	if (f->of_group)
-		return vfs_poll(f->of_group, pt);
-	return psi_trigger_poll(&f->listener, file, pt);
+	if (of_group)
+		return vfs_poll(of_group, pt);
+	return psi_trigger_poll(&psi_file_of(file)->listener, file, pt);
 }
 
 static const struct proc_ops psi_proc_ops = {
@@ -362,14 +369,14 @@ static const struct proc_ops psi_proc_ops = {
 static ssize_t psi_proc_causes_write(struct file *file, const char __user *ubuf,
 				     size_t len, loff_t *ppos)
 {
-	struct file *of_group = psi_file_of(file)->of_group;
+	struct file *of_group = group_file_of(file);
 
 	return of_group ? write_to_group(of_group, ubuf, len, ppos) : -EIO;
 }
 
 static __poll_t psi_proc_causes_poll(struct file *file, poll_table *pt)
 {
-	struct file *of_group = psi_file_of(file)->of_group;
+	struct file *of_group = group_file_of(file);
 
 	/* Nobody is ever woken. */
 	return of_group ? vfs_poll(of_group, NULL) : DEFAULT_POLLMASK;
