@@ -1055,7 +1055,6 @@ static enum psi_result end_is_told(void)
 
 /* ---- what is left ---- */
 
-#define SYSCTL		"/proc/sys/kernel/psi"
 #define MANY_OPENS	(20000 / psi_slowness())
 /* Each CPU may know of so many that the sum does not know of yet. */
 #define FILES_OF_CPU	32
@@ -1177,7 +1176,7 @@ static enum psi_result nothing_is_left(void)
 
 static void switch_on(void)
 {
-	write_text(SYSCTL, "1");
+	write_text(KERNEL_PSI, "1");
 }
 
 /*
@@ -1193,7 +1192,7 @@ static enum psi_result switched_off(void)
 	struct epoll_event event = { .events = EPOLLPRI | EPOLLET };
 	char text[MAX_TEXT];
 
-	REQUIRE(!access(SYSCTL, F_OK), "needs kernel.psi");
+	REQUIRE(!access(KERNEL_PSI, F_OK), "needs kernel.psi");
 	undo_later(switch_on);
 	enter(group);
 	count_before();
@@ -1208,7 +1207,7 @@ static enum psi_result switched_off(void)
 	while (epoll_wait(set, &event, 1, 0) > 0)
 		EXPECT(!(event.data.u32 % 2) && event.events & EPOLLERR, "%x of %u",
 		       event.events, event.data.u32);
-	EXPECT(!write_text(SYSCTL, "0"), "cannot switch off");
+	EXPECT(!write_text(KERNEL_PSI, "0"), "cannot switch off");
 	EXPECT(access(pressure_file(proc, "memory"), F_OK), "it is there");
 	for (i = 0; i < (int)ARRAY_SIZE(fds); i++)
 		EXPECT(poll_event(fds[i], 100) & POLLERR, "file %d does not tell", i);
@@ -1280,20 +1279,6 @@ static bool did(enum deed deed, int ret)
 static int or_errno(ssize_t ret)
 {
 	return ret < 0 ? -errno : 0;
-}
-
-static __thread unsigned int seed;
-
-static unsigned int random_below(unsigned int limit)
-{
-	if (!seed)
-		seed = gettid();
-	return (unsigned int)rand_r(&seed) % limit;
-}
-
-static void pause_us(unsigned int most)
-{
-	sleep_until(now_ns() + random_below(most) * NSEC_PER_USEC);
 }
 
 static const char *any_group(void)

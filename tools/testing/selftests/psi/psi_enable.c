@@ -25,14 +25,13 @@
 #include "psi_cgroup_util.h"
 
 #define MB		(1024UL * 1024)
-#define SYSCTL		"/proc/sys/kernel/psi"
 #define TRIGGER		"some 1000000 2000000"
 
 static bool is_on(void)
 {
 	char text[16] = "";
 
-	read_text(SYSCTL, text, sizeof(text));
+	read_text(KERNEL_PSI, text, sizeof(text));
 	return atoi(text);
 }
 
@@ -40,12 +39,12 @@ static bool was_on;
 
 static void restore(void)
 {
-	write_text(SYSCTL, "%d", was_on);
+	write_text(KERNEL_PSI, "%d", was_on);
 }
 
 static void set_psi(bool on)
 {
-	int ret = write_text(SYSCTL, "%d", on);
+	int ret = write_text(KERNEL_PSI, "%d", on);
 
 	EXPECT(!ret, "kernel.psi = %d: %s", on, strerror(-ret));
 	EXPECT(is_on() == on, "kernel.psi is %d", is_on());
@@ -54,7 +53,7 @@ static void set_psi(bool on)
 /* Every case begins like this. */
 static void prepare(bool on)
 {
-	REQUIRE(!access(SYSCTL, F_OK), "needs kernel.psi");
+	REQUIRE(!access(KERNEL_PSI, F_OK), "needs kernel.psi");
 	was_on = is_on();
 	undo_later(restore);
 	set_psi(on);
@@ -79,7 +78,7 @@ static enum psi_result bad_values(void)
 	prepare(false);
 	for (on = false;; on = true) {
 		for (i = 0; i < ARRAY_SIZE(bad); i++) {
-			ret = write_text(SYSCTL, "%s", bad[i]);
+			ret = write_text(KERNEL_PSI, "%s", bad[i]);
 			EXPECT(ret == -EINVAL, "\"%s\": %s", bad[i], strerror(-ret));
 			EXPECT(is_on() == on, "\"%s\" has changed it", bad[i]);
 		}
@@ -99,10 +98,10 @@ static void write_without_privilege(void *result)
 	syscall(SYS_capget, &header, data);
 	data[0].effective &= ~(1U << CAP_SYS_ADMIN);
 	syscall(SYS_capset, &header, data);
-	*ret = write_text(SYSCTL, "1");
+	*ret = write_text(KERNEL_PSI, "1");
 	if (setresuid(65534, 65534, 65534))
 		return;
-	ret[1] = write_text(SYSCTL, "1");
+	ret[1] = write_text(KERNEL_PSI, "1");
 	ret[2] = is_on() ? 2 : 1;
 	for (;;)
 		sleep_ms(1000);
@@ -271,7 +270,7 @@ static void read_into_missing_page(void *arg)
 
 static void write_psi(void *value)
 {
-	write_text(SYSCTL, "%s", (char *)value);
+	write_text(KERNEL_PSI, "%s", (char *)value);
 	for (;;)
 		sleep_ms(1000);
 }
@@ -405,14 +404,13 @@ static enum psi_result wait_for_io(void)
 
 static unsigned long long cause_count(const char *group, const char *cause, const char *key)
 {
-	char path[GROUP_PATH], text[2048], *line, *at;
+	char path[GROUP_PATH], text[2048], *line;
 
 	if (read_text(group_file(path, group, "memory.pressure.causes"), text,
 		      sizeof(text)) < 0)
 		return 0;
 	line = strstr(text, cause);
-	at = line ? strstr(line, key) : NULL;
-	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+	return line ? number_after(line, key) : 0;
 }
 
 /* Over memory.high, so that it is in sections most of the time, asleep. */
@@ -460,12 +458,11 @@ static enum psi_result memory_stall(void)
 
 static unsigned long long limited_us(const char *group)
 {
-	char path[GROUP_PATH], text[1024], *line;
+	char path[GROUP_PATH], text[1024];
 
 	if (read_text(group_file(path, group, "cpu.pressure.causes"), text, sizeof(text)) < 0)
 		return 0;
-	line = strstr(text, "own_quota some=");
-	return line ? strtoull(line + strlen("own_quota some="), NULL, 10) : 0;
+	return number_after(text, "own_quota some=");
 }
 
 static enum psi_result quota(void)

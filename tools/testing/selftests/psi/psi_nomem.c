@@ -12,7 +12,6 @@
 
 #include "psi_util.h"
 
-#define SYSCTL		"/proc/sys/kernel/psi"
 #define FAIL_NTH	"/proc/thread-self/fail-nth"
 #define FAILSLAB	"/sys/kernel/debug/failslab/"
 #define GROUP		"/sys/fs/cgroup/psi_nomem"
@@ -21,7 +20,7 @@ static void end(void)
 {
 	rmdir(GROUP "/inner");
 	rmdir(GROUP);
-	write_text(SYSCTL, "1");
+	write_text(KERNEL_PSI, "1");
 }
 
 static int switch_on_with_failure(int fd, int nth, bool *failed)
@@ -44,7 +43,7 @@ static void expect_off(int nth)
 {
 	char text[16] = "";
 
-	read_text(SYSCTL, text, sizeof(text));
+	read_text(KERNEL_PSI, text, sizeof(text));
 	EXPECT(!atoi(text), "allocation %d: it is on", nth);
 	EXPECT(access("/proc/pressure", F_OK), "allocation %d: /proc/pressure is there", nth);
 	EXPECT(access("/sys/fs/cgroup/cpu.pressure", F_OK) &&
@@ -55,7 +54,7 @@ static void expect_off(int nth)
 
 static enum psi_result each_allocation_fails(void)
 {
-	int fd = open(SYSCTL, O_WRONLY), nth, ret, refused = 0;
+	int fd = open(KERNEL_PSI, O_WRONLY), nth, ret, refused = 0;
 	bool failed = true;
 
 	REQUIRE(fd >= 0, "needs kernel.psi");

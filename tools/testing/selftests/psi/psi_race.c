@@ -96,21 +96,6 @@ static int error_if(bool failed)
 
 /* ---- chance ---- */
 
-/* Not used before the loads start: each begins with a seed of its own. */
-static __thread unsigned int seed;
-
-static unsigned int random_below(unsigned int limit)
-{
-	if (!seed)
-		seed = gettid();
-	return (unsigned int)rand_r(&seed) % limit;
-}
-
-static void pause_us(unsigned int most)
-{
-	sleep_until(now_ns() + random_below(most) * NSEC_PER_USEC);
-}
-
 static const char *any_group(void)
 {
 	return race->group[random_below(race->groups)];
@@ -905,13 +890,6 @@ struct waits {
 	__u64 contention, own, ancestor;
 };
 
-static __u64 number_after(const char *text, const char *key)
-{
-	const char *at = strstr(text, key);
-
-	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
-}
-
 static bool read_waits(const char *group, struct waits *w)
 {
 	char path[GROUP_PATH], text[512];
@@ -1075,7 +1053,6 @@ static enum psi_result facts_amid_everything(void)
 		      1u << REMOVALS);
 }
 
-#define KERNEL_PSI	"/proc/sys/kernel/psi"
 /* Each is an end and a beginning. */
 #define SWITCHES_WANTED	200
 
@@ -1094,6 +1071,22 @@ static void switch_all(void *unused)
 		did(SWITCHES, write_text(KERNEL_PSI, "1"));
 		pause_us(50000);
 	}
+}
+
+/* Those that switch_all() does. */
+static void await_switches(unsigned int wanted)
+{
+	unsigned int ms;
+
+	for (ms = 0; race->done[SWITCHES] < wanted && ms < 300000; ms += 100)
+		sleep_ms(100);
+}
+
+static void expect_switches(unsigned int wanted)
+{
+	EXPECT(!write_text(KERNEL_PSI, "1"), "it cannot be switched on");
+	EXPECT(race->done[SWITCHES] >= wanted, "%lu times are too few",
+	       race->done[SWITCHES]);
 }
 
 /* Of what is there at the moment; any answer will do. */
@@ -1118,7 +1111,7 @@ static void use_system(void *unused)
 
 static enum psi_result all_on_and_off(void)
 {
-	unsigned int wanted = SWITCHES_WANTED / psi_slowness(), ms;
+	unsigned int wanted = SWITCHES_WANTED / psi_slowness();
 
 	REQUIRE(!access(KERNEL_PSI, W_OK), "needs kernel.psi");
 	last_cpu = online_cpus() - 1;
@@ -1137,13 +1130,10 @@ static enum psi_result all_on_and_off(void)
 	if (last_cpu && !access("/sys/devices/system/cpu/cpu1/online", W_OK))
 		start_load(-1, hotplug, NULL);
 	start_load(-1, switch_all, NULL);
-	for (ms = 0; race->done[SWITCHES] < wanted && ms < 300000; ms += 100)
-		sleep_ms(100);
+	await_switches(wanted);
 	stop_all_loads();
 	all_online();
-	EXPECT(!write_text(KERNEL_PSI, "1"), "it cannot be switched on");
-	EXPECT(race->done[SWITCHES] >= wanted, "%lu times are too few",
-	       race->done[SWITCHES]);
+	expect_switches(wanted);
 	expect_done(1u << SWITCHES | 1u << MOVES | 1u << FORKS | 1u << REMOVALS);
 	expect_nothing_left();
 	return PSI_PASS;
@@ -1152,7 +1142,7 @@ static enum psi_result all_on_and_off(void)
 /* A limit is known that came while it was off, or on its way. */
 static enum psi_result switches_against_quotas(void)
 {
-	unsigned int wanted = SWITCHES_WANTED / 2 / psi_slowness(), ms;
+	unsigned int wanted = SWITCHES_WANTED / 2 / psi_slowness();
 	pid_t switcher;
 
 	REQUIRE(!access(KERNEL_PSI, W_OK), "needs kernel.psi");
@@ -1161,12 +1151,9 @@ static enum psi_result switches_against_quotas(void)
 	start_quotas(6);
 	racers[NR_RACERS - 1] = start_load(-1, make_and_remove, NULL);
 	switcher = start_load(-1, switch_all, NULL);
-	for (ms = 0; race->done[SWITCHES] < wanted && ms < 300000; ms += 100)
-		sleep_ms(100);
+	await_switches(wanted);
 	stop_load(switcher);
-	EXPECT(!write_text(KERNEL_PSI, "1"), "it cannot be switched on");
-	EXPECT(race->done[SWITCHES] >= wanted, "%lu times are too few",
-	       race->done[SWITCHES]);
+	expect_switches(wanted);
 	expect_limits_known();
 	return finish(0, 1u << SWITCHES | 1u << QUOTAS | 1u << CONTROLLERS | 1u << MOVES |
 		      1u << REMOVALS);

@@ -259,6 +259,14 @@ static void direct_read(struct io_uring_sqe *sqe, unsigned int n)
 	sqe->off = (__u64)n * BLOCK;
 }
 
+static void queue_read(struct psi_ring *ring)
+{
+	struct io_uring_sqe sqe = { 0 };
+
+	direct_read(&sqe, 0);
+	queue_request(ring, &sqe);
+}
+
 static void direct_readv(struct io_uring_sqe *sqe, unsigned int n)
 {
 	direct_read(sqe, n);
@@ -476,9 +484,7 @@ static void link_read(void *arg)
 	receiving(&sqe);
 	sqe.flags = IOSQE_IO_LINK;
 	queue_request(&ring, &sqe);
-	memset(&sqe, 0, sizeof(sqe));
-	direct_read(&sqe, 0);
-	queue_request(&ring, &sqe);
+	queue_read(&ring);
 	task->ready = 1;
 	enter_ring(&ring, 1);
 }
@@ -486,15 +492,13 @@ static void link_read(void *arg)
 /* The read is in another ring than the one that is waited for. */
 static void wait_elsewhere(void *arg)
 {
-	struct io_uring_sqe sqe = { 0 };
 	struct psi_ring ring, other;
 	struct task *task = arg;
 
 	open_disk(task->disk, 0);
 	if (!open_ring(&other, 0))
 		return;
-	direct_read(&sqe, 0);
-	queue_request(&other, &sqe);
+	queue_read(&other);
 	if (enter_ring(&other, 0))
 		return;
 	open_with(&ring, 0, 8);
@@ -551,14 +555,12 @@ static enum psi_result other_ring(void)
  */
 static void wait_for_two(void *arg)
 {
-	struct io_uring_sqe sqe = { 0 };
 	struct task *task = arg;
 	struct psi_ring ring;
 
 	open_with(&ring, IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN, 8);
 	open_disk(task->disk, 0);
-	direct_read(&sqe, 0);
-	queue_request(&ring, &sqe);
+	queue_read(&ring);
 	task->ready = 1;
 	enter_ring(&ring, 2);
 }
@@ -585,9 +587,7 @@ static void wait_for_worker(void *arg)
 		return;
 	sqe.fd = disk_fd;
 	queue_request(&ring, &sqe);
-	memset(&sqe, 0, sizeof(sqe));
-	direct_read(&sqe, 0);
-	queue_request(&ring, &sqe);
+	queue_read(&ring);
 	if (enter_ring(&ring, 1) || !take_completion(&ring, &cqe) || cqe.res)
 		return;
 	sleep_ms(50);
@@ -622,7 +622,6 @@ static enum psi_result thread_submits(void)
 /* But one that has used another ring is, and this is asked when the read has begun. */
 static void wait_for_thread(void *arg)
 {
-	struct io_uring_sqe sqe = { 0 };
 	struct psi_ring ring, other;
 	struct task *task = arg;
 
@@ -630,8 +629,7 @@ static void wait_for_thread(void *arg)
 	open_disk(task->disk, 0);
 	if (!open_ring(&ring, IORING_SETUP_SQPOLL))
 		return;
-	direct_read(&sqe, 0);
-	queue_request(&ring, &sqe);
+	queue_read(&ring);
 	if (enter_ring(&ring, 0))
 		return;
 	sleep_ms(50);
@@ -647,32 +645,28 @@ static enum psi_result thread_has_submitted(void)
 
 /* ---- switched on while they wait ---- */
 
-#define SYSCTL		"/proc/sys/kernel/psi"
-
 static void switch_on(void)
 {
-	write_text(SYSCTL, "1");
+	write_text(KERNEL_PSI, "1");
 }
 
 static void switch_off(void)
 {
-	REQUIRE(!access(SYSCTL, W_OK), "needs kernel.psi");
+	REQUIRE(!access(KERNEL_PSI, W_OK), "needs kernel.psi");
 	undo_later(switch_on);
-	EXPECT(!write_text(SYSCTL, "0"), "cannot switch psi off");
+	EXPECT(!write_text(KERNEL_PSI, "0"), "cannot switch psi off");
 }
 
 /* One read, which takes longer than we watch. */
 static void wait_for_read(void *arg)
 {
-	struct io_uring_sqe sqe = { 0 };
 	struct task *task = arg;
 	struct psi_ring ring;
 
 	open_disk(task->disk, 0);
 	if (!open_ring(&ring, 0))
 		return;
-	direct_read(&sqe, 0);
-	queue_request(&ring, &sqe);
+	queue_read(&ring);
 	task->ready = 1;
 	enter_ring(&ring, 1);
 }

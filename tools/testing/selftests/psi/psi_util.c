@@ -64,6 +64,27 @@ void sleep_ms(unsigned int ms)
 	sleep_until(now_ns() + ms * NSEC_PER_MSEC);
 }
 
+static __thread unsigned int seed;
+
+unsigned int random_below(unsigned int limit)
+{
+	if (!seed)
+		seed = gettid();
+	return (unsigned int)rand_r(&seed) % limit;
+}
+
+void pause_us(unsigned int most)
+{
+	sleep_until(now_ns() + random_below(most) * NSEC_PER_USEC);
+}
+
+__u64 number_after(const char *text, const char *key)
+{
+	const char *at = strstr(text, key);
+
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
 /* Lets other virtual CPUs go on where they share one real one. */
 static void relax(void)
 {

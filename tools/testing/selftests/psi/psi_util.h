@@ -147,8 +147,14 @@ bool read_kernel_log(int log, char *record, size_t size);
 /* PSI_SLOW of the environment, or 1: for a kernel that is slow because it checks itself. */
 int psi_slowness(void);
 
+/* The number after the first @key in @text; 0 if there is none. */
+__u64 number_after(const char *text, const char *key);
+
 /* Is @value within @tolerance of @expected? In a slow kernel that many times as much is good. */
 bool close_to(double value, double expected, double tolerance);
+
+/* Whether anything is accounted, if that can be switched. */
+#define KERNEL_PSI	"/proc/sys/kernel/psi"
 
 /* ---- load ---- */
 
@@ -191,6 +197,12 @@ struct memory_user {
 };
 
 void use_memory(void *memory_user);
+
+/* ---- chance ---- */
+
+/* Not used before the loads start: each begins with a seed of its own. */
+unsigned int random_below(unsigned int limit);
+void pause_us(unsigned int most);	/* for less than that */
 
 /* Is @word one of the words of the kernel command line? */
 bool booted_with(const char *word);
