@@ -58,13 +58,29 @@ int ks_heat_bin(struct ks_heat h, u32 epoch)
 	return heat ? ilog2(heat) : -1;
 }
 
+static u32 floor_of(u8 order, struct ks_limits limits)
+{
+	return limits.samples << (KS_MAX_ORDER - order);
+}
+
+/**
+ * ks_heat_hot_from - from which heat on does a page become hot?
+ * @order:  of the folio that it is the first one of; at most KS_MAX_ORDER
+ * @limits: what that takes
+ *
+ * Return: heat; it may be more than there is.
+ */
+u64 ks_heat_hot_from(u8 order, struct ks_limits limits)
+{
+	return max(limits.heat + (u64)limits.heat / 8, floor_of(order, limits));
+}
+
 static bool is_hot(bool was, u32 heat, u8 order, struct ks_limits limits)
 {
-	u32 floor = limits.samples << (KS_MAX_ORDER - order);
-
 	if (was)
-		return heat && heat >= max(limits.heat - limits.heat / 8, floor / 2);
-	return heat >= max(limits.heat + (u64)limits.heat / 8, floor);
+		return heat && heat >= max(limits.heat - limits.heat / 8,
+					   floor_of(order, limits) / 2);
+	return heat >= ks_heat_hot_from(order, limits);
 }
 
 /**

@@ -57,6 +57,7 @@ struct ks_histogram {
 
 u32 ks_heat_now(struct ks_heat h, u32 epoch);
 int ks_heat_bin(struct ks_heat h, u32 epoch);
+u64 ks_heat_hot_from(u8 order, struct ks_limits limits);
 bool ks_heat_is_hot(struct ks_heat h, u32 epoch, struct ks_limits limits);
 bool ks_heat_sample(struct ks_heat *h, u32 epoch, u8 order, struct ks_limits limits);
 void ks_histogram_add(struct ks_histogram *hist, int bin, long pages);

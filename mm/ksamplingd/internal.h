@@ -91,4 +91,11 @@ bool ks_is_on(void);
 void ks_knobs_changed(void);
 void ks_wanted_cpus(struct cpumask *mask);
 
+struct ctl_table;
+
+int ks_sysctl_number(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
+		     loff_t *ppos, bool (*check)(u32 value), void (*tell)(void));
+int ks_sysctl_list(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
+		   loff_t *ppos, unsigned long *list, int (*set)(unsigned long *list));
+
 #endif /* _MM_KSAMPLINGD_INTERNAL_H */

@@ -32,6 +32,7 @@
  * under RCU; whoever takes one away has it freed after a grace period. The lock of
  * ks_blocks, with interrupts off, is for who adds or takes away a block. Some callers of
  * ksamplingd_migrated() hold spinlocks, and have interrupts off.
+ * ks_follower is called under RCU as well.
  * ks_consumers_lock (a mutex) is for who registers or unregisters. Consumers are called
  * under ks_consumers_srcu and nothing else.
  *
@@ -47,6 +48,7 @@
 #include <linux/cleanup.h>
 #include <linux/ksamplingd.h>
 #include <linux/memory.h>
+#include <linux/memory-tiers.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/nodemask.h>
@@ -54,6 +56,7 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/srcu.h>
+#include <linux/vmstat.h>
 #include <linux/xarray.h>
 
 #include "pages.h"
@@ -88,6 +91,8 @@ static struct ks_limits ks_limits = { .heat = 1, .samples = 1 };
 static unsigned long ks_target;
 static unsigned long ks_sweep;			/* block at which it goes on */
 static unsigned long ks_cleaning;		/* of ks_stale_slots: is being done */
+static u32 ks_run;				/* how often it was started */
+static const struct ks_follower __rcu *ks_follower;
 
 static struct ks_consumer __rcu *ks_consumers[KS_MAX_CONSUMERS];
 static DEFINE_MUTEX(ks_consumers_lock);
@@ -143,6 +148,7 @@ int ks_pages_start(void)
 	WRITE_ONCE(ks_stale_slots, 0);
 	ks_cleaning = 0;
 	ks_sweep = 0;
+	WRITE_ONCE(ks_run, ks_run + 1);
 	rcu_assign_pointer(ks_nodes, nodes);
 	take_blocks(true);
 	static_branch_enable(&ks_pages_have_heat);
@@ -317,8 +323,13 @@ static struct ks_heat *make_place(unsigned long pfn)
 	return block ? &block[pfn % BLOCK_PAGES] : NULL;
 }
 
-/* Return: the folio that a page is part of, with a reference, or NULL: it is not in use. */
-static struct folio *get_folio(unsigned long pfn)
+/**
+ * ks_pages_folio - get the folio that a page is part of
+ * @pfn: the page
+ *
+ * Return: the folio, with a reference, or NULL: it is not in use.
+ */
+struct folio *ks_pages_folio(unsigned long pfn)
 {
 	struct folio *folio;
 	struct page *page;
@@ -356,7 +367,7 @@ enum ks_discard ks_pages_sample(u64 phys, int from_nid, bool store)
 
 	if (!phys)
 		return KS_NO_ADDRESS;
-	folio = get_folio(PHYS_PFN(phys));
+	folio = ks_pages_folio(PHYS_PFN(phys));
 	if (!folio)
 		return KS_NO_PAGE;
 	page.order = min(folio_order(folio), KS_MAX_ORDER);
@@ -379,6 +390,8 @@ enum ks_discard ks_pages_sample(u64 phys, int from_nid, bool store)
 	} while (!try_cmpxchg(&place->word, &old.word, new.word));
 	rcu_read_unlock();
 	ks_histogram_replace(&own_node(page.nid)->hist, old, new, ks_epoch);
+	count_vm_event(node_is_toptier(page.nid) ? KSAMPLINGD_SAMPLES_FAST :
+						   KSAMPLINGD_SAMPLES_SLOW);
 	/* Who is told may want to move it, which a reference would prevent. */
 	folio_put(folio);
 
@@ -438,10 +451,14 @@ static void give_heat(unsigned long pfn, int nid, struct ks_heat h)
 void __ksamplingd_freed(struct page *page, unsigned int order)
 {
 	unsigned long pfn = page_to_pfn(page), i;
+	const struct ks_follower *follower;
 
 	guard(rcu)();
 	for (i = 0; i < BIT(order); i += BLOCK_PAGES)
 		take_heat(pfn + i, page_to_nid(page));
+	follower = rcu_dereference(ks_follower);
+	if (follower)
+		follower->freed(pfn, order);
 }
 
 /**
@@ -456,10 +473,14 @@ void __ksamplingd_freed(struct page *page, unsigned int order)
 void __ksamplingd_migrated(struct folio *to, struct folio *from)
 {
 	int to_nid = folio_nid(to), from_nid = folio_nid(from);
+	const struct ks_follower *follower;
 	struct ks_heat h;
 	long i;
 
 	guard(rcu)();
+	follower = rcu_dereference(ks_follower);
+	if (follower)
+		follower->moved(to, from);
 	for (i = 0; i < folio_nr_pages(from); i += BLOCK_PAGES) {
 		h = take_heat(folio_pfn(from) + i, from_nid);
 		/* Memory of a device is never seen by samples. */
@@ -472,6 +493,30 @@ void __ksamplingd_migrated(struct folio *to, struct folio *from)
 		h.order = min(folio_order(to), KS_MAX_ORDER);
 		give_heat(folio_pfn(to) + i, to_nid, h);
 	}
+}
+
+/**
+ * ks_pages_follow - tell somebody what becomes of pages, as long as there is heat
+ * @follower: who, in place of who was before; NULL: nobody, and who was before is not called
+ *	      any more when this returns
+ *
+ * Context: process context; one at a time.
+ */
+void ks_pages_follow(const struct ks_follower *follower)
+{
+	rcu_assign_pointer(ks_follower, follower);
+	if (!follower)
+		synchronize_rcu();
+}
+
+/**
+ * ks_pages_run - has what becomes of pages been told all the time?
+ *
+ * Return: a number, another one after it was switched on again.
+ */
+u32 ks_pages_run(void)
+{
+	return READ_ONCE(ks_run);
 }
 
 /* Whoever has found one of these pages to be online has done with it, see above. */
@@ -616,6 +661,40 @@ static struct ks_limits limits_now(void)
 		.heat = READ_ONCE(ks_limits.heat),
 		.samples = READ_ONCE(ks_limits.samples),
 	};
+}
+
+/**
+ * ks_pages_hot_heat - is a page hot now?
+ * @pfn:   first page of a folio
+ * @order: of the folio, as it was told of
+ *
+ * Context: any but NMI.
+ * Return: its heat, or 0 if it is not.
+ */
+u32 ks_pages_hot_heat(unsigned long pfn, unsigned int order)
+{
+	u32 epoch = READ_ONCE(ks_epoch);
+	struct ks_heat *place, h = {};
+
+	scoped_guard(rcu) {
+		place = place_of(pfn);
+		if (place)
+			h.word = READ_ONCE(place->word);
+	}
+	if (h.order != order || !ks_heat_is_hot(h, epoch, limits_now()))
+		return 0;
+	return ks_heat_now(h, epoch);
+}
+
+/**
+ * ks_pages_hot_from - from which heat on does a page become hot?
+ * @order: of the folio
+ *
+ * Return: heat.
+ */
+u64 ks_pages_hot_from(unsigned int order)
+{
+	return ks_heat_hot_from(order, limits_now());
 }
 
 /**

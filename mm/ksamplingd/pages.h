@@ -11,6 +11,8 @@
 
 #include "heat.h"
 
+struct folio;
+
 extern const struct seq_operations ks_hot_pages_sops;
 
 /* Why a sample says nothing of a page. */
@@ -25,11 +27,29 @@ enum ks_discard {
 	KS_NR_DISCARDS,
 };
 
+/**
+ * struct ks_follower - somebody who wants to know what becomes of all pages
+ * @freed: as ksamplingd_freed(), by pfn
+ * @moved: as ksamplingd_migrated()
+ *
+ * Context of both: any but NMI; under RCU.
+ */
+struct ks_follower {
+	void (*freed)(unsigned long pfn, unsigned int order);
+	void (*moved)(struct folio *to, struct folio *from);
+};
+
 int ks_pages_start(void);
 void ks_pages_stop(void);
 enum ks_discard ks_pages_sample(u64 phys, int from_nid, bool store);
 void ks_pages_cool(void);
 void ks_pages_window(unsigned long target, u32 samples);
+
+void ks_pages_follow(const struct ks_follower *follower);
+u32 ks_pages_run(void);
+struct folio *ks_pages_folio(unsigned long pfn);
+u32 ks_pages_hot_heat(unsigned long pfn, unsigned int order);
+u64 ks_pages_hot_from(unsigned int order);
 
 u32 ks_pages_threshold(void);
 unsigned long ks_pages_target(void);

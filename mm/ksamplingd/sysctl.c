@@ -25,8 +25,19 @@
 
 static DEFINE_MUTEX(lists_lock);
 
-/* Read, or check and set, a number; @check may refuse it, @tell is called if it changes. */
-static int do_number(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
+/**
+ * ks_sysctl_number - read, or check and set, a knob that is a number
+ * @table:  its u32, and the bounds
+ * @write:  is it written?
+ * @buffer: as of any proc_handler
+ * @lenp:   likewise
+ * @ppos:   likewise
+ * @check:  may refuse a value; or NULL
+ * @tell:   is called if it has changed; or NULL
+ *
+ * Return: 0, -EPERM or -EINVAL.
+ */
+int ks_sysctl_number(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
 		     loff_t *ppos, bool (*check)(u32 value), void (*tell)(void))
 {
 	u32 *knob = table->data, before = READ_ONCE(*knob), value = before;
@@ -53,14 +64,14 @@ static int do_number(const struct ctl_table *table, int write, void *buffer, siz
 static int tune(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
 		loff_t *ppos)
 {
-	return do_number(table, write, buffer, lenp, ppos, NULL, NULL);
+	return ks_sysctl_number(table, write, buffer, lenp, ppos, NULL, NULL);
 }
 
 /* What it has to open its rings anew for. */
 static int change(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
 		  loff_t *ppos)
 {
-	return do_number(table, write, buffer, lenp, ppos, NULL, ks_knobs_changed);
+	return ks_sysctl_number(table, write, buffer, lenp, ppos, NULL, ks_knobs_changed);
 }
 
 static bool is_power(u32 value)
@@ -71,7 +82,7 @@ static bool is_power(u32 value)
 static int change_power_of_2(const struct ctl_table *table, int write, void *buffer,
 			     size_t *lenp, loff_t *ppos)
 {
-	return do_number(table, write, buffer, lenp, ppos, is_power, ks_knobs_changed);
+	return ks_sysctl_number(table, write, buffer, lenp, ppos, is_power, ks_knobs_changed);
 }
 
 static int enable(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
@@ -154,8 +165,19 @@ static int set_cpus(unsigned long *list)
 	return 0;
 }
 
-/* A list like 0-3,8, which is @list so far; @set may refuse what has been written. */
-static int do_list(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
+/**
+ * ks_sysctl_list - read, or set, a knob that is a list like 0-3,8
+ * @table:  maxlen is the number of bits
+ * @write:  is it written?
+ * @buffer: as of any proc_handler
+ * @lenp:   likewise
+ * @ppos:   likewise
+ * @list:   what it is so far
+ * @set:    takes what has been written, or refuses it
+ *
+ * Return: 0, or -errno.
+ */
+int ks_sysctl_list(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
 		   loff_t *ppos, unsigned long *list, int (*set)(unsigned long *list))
 {
 	struct ctl_table copy = *table;
@@ -183,7 +205,7 @@ static int change_cpus(const struct ctl_table *table, int write, void *buffer,
 	if (!list)
 		return -ENOMEM;
 	ks_wanted_cpus(to_cpumask(list));
-	err = do_list(table, write, buffer, lenp, ppos, list, set_cpus);
+	err = ks_sysctl_list(table, write, buffer, lenp, ppos, list, set_cpus);
 	bitmap_free(list);
 	return err;
 }
@@ -198,7 +220,7 @@ static int change_nodes(const struct ctl_table *table, int write, void *buffer,
 
 	guard(mutex)(&lists_lock);
 	list = ks_knobs.nodes;
-	return do_list(table, write, buffer, lenp, ppos, nodes_addr(list), set_nodes);
+	return ks_sysctl_list(table, write, buffer, lenp, ppos, nodes_addr(list), set_nodes);
 }
 
 static const unsigned int whole_permille = 1000, most_cost_ns = 100000;

@@ -1,0 +1,976 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ksamplingd: pages of slow memory that become hot are moved to fast memory (R-31).
+ *
+ * The sampler tells of a page that has become hot. If it is on a node that is to be
+ * emptied, which is not of the top tier, it goes to the queue of that node. The thread
+ * kspromoted takes it from there, outside of the sampler's quota and with a rate of its
+ * own, looks whether all of that still holds, and migrates it to the node of the top tier
+ * that is nearest to the CPU which was seen to use it. It does as many as a batch has
+ * place for at once, so that they share what it takes to flush TLBs. Folios go as a whole.
+ *
+ * Where there is no room, kswapd is woken, which demotes what is cold if that is allowed
+ * (/sys/kernel/mm/numa/demotion_enabled). Then memory down to the low watermark is used,
+ * below which it goes to work by itself; otherwise the high one is kept, so that nothing
+ * is reclaimed for what is promoted. What cannot be migrated at the moment is tried again.
+ *
+ * Of all that was told (base pages), it is known at any time what has become of it:
+ *
+ *	told = promoted + failed, by reason + dropped + queued
+ *
+ * A page that comes back soon is remembered, see promote_past.c.
+ *
+ * Locking: ks_control (a mutex, may sleep) for start and stop. ks_lock (a spinlock) for the
+ * queues and what is counted; nothing is done under it. A batch and the rate are the
+ * thread's own.
+ */
+#include <linux/atomic.h>
+#include <linux/capability.h>
+#include <linux/cleanup.h>
+#include <linux/cpuset.h>
+#include <linux/debugfs.h>
+#include <linux/err.h>
+#include <linux/freezer.h>
+#include <linux/init.h>
+#include <linux/ksamplingd.h>
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/memcontrol.h>
+#include <linux/memory-tiers.h>
+#include <linux/mempolicy.h>
+#include <linux/migrate.h>
+#include <linux/mm.h>
+#include <linux/mmzone.h>
+#include <linux/mutex.h>
+#include <linux/nodemask.h>
+#include <linux/rmap.h>
+#include <linux/sched/task.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/sysctl.h>
+#include <linux/vmstat.h>
+#include <linux/wait.h>
+
+#include "../internal.h"
+#include "internal.h"
+#include "pages.h"
+#include "promote_past.h"
+#include "promote_plan.h"
+
+#define CREATE_TRACE_POINTS
+#include <trace/events/ksamplingd_promote.h>
+
+#define BATCH_PAGES	512		/* base pages; a huge page may come on top */
+#define MOST_USERS	8		/* mappings of a page that is promoted */
+#define NAP_MS		10		/* when there is nothing that can be done now */
+
+/* Why a page is not promoted. As events of vm_event_item.h, in that order. */
+enum ks_failure {
+	KS_NO_FAILURE,
+	KS_GONE,		/* freed, or moved to another node */
+	KS_COLD,
+	KS_BARRED,		/* it came back, and is not hot enough for one that did */
+	KS_ORDER,		/* split, or merged, since */
+	KS_PINNED,		/* mlocked, or for a device */
+	KS_SPECIAL,		/* not memory of programs, or none that is migrated */
+	KS_SHARED,		/* by too many */
+	KS_POLICY,		/* mempolicy or cpuset of a user */
+	KS_BUSY,		/* somebody else has to do with it; until the end of all tries */
+	KS_NO_ROOM,		/* no room; likewise */
+	KS_NR_FAILURES,
+};
+
+static const char *const reasons[KS_NR_FAILURES] = {
+	[KS_GONE] = "gone",
+	[KS_COLD] = "cold",
+	[KS_BARRED] = "barred",
+	[KS_ORDER] = "order",
+	[KS_PINNED] = "pinned",
+	[KS_SPECIAL] = "special",
+	[KS_SHARED] = "shared",
+	[KS_POLICY] = "policy",
+	[KS_BUSY] = "busy",
+	[KS_NO_ROOM] = "full",
+};
+
+/**
+ * struct ks_item - one of a batch
+ * @c:	    what it was in the queue
+ * @folio:  isolated
+ * @memcg:  to which it is charged; with a reference
+ * @nid:    where it is
+ * @target: where it goes
+ * @heat:   as it is now
+ * @tries:  that were made before
+ * @sent:   it was to be migrated
+ * @moved:  it is there
+ */
+struct ks_item {
+	struct ks_candidate *c;
+	struct folio *folio;
+	struct mem_cgroup *memcg;
+	int nid;
+	int target;
+	u32 heat;
+	u8 tries;
+	bool sent;
+	bool moved;
+};
+
+/**
+ * struct ks_batch - what is migrated at once
+ * @item:  so many
+ * @nr:	   of them
+ * @pages: base pages
+ */
+struct ks_batch {
+	struct ks_item item[BATCH_PAGES];
+	u32 nr;
+	u32 pages;
+};
+
+/**
+ * struct ks_promote_counts - what has become of what was told, base pages
+ * @told:     in all
+ * @promoted: are on fast memory now
+ * @dropped:  the queue was full, or promotion was switched off
+ * @failed:   by reason
+ */
+struct ks_promote_counts {
+	u64 told;
+	u64 promoted;
+	u64 dropped;
+	u64 failed[KS_NR_FAILURES];
+};
+
+static struct {
+	u32 mb_per_s;
+	bool nodes_named;
+	nodemask_t nodes;
+} knobs = { .mb_per_s = 100 };
+
+static DEFINE_MUTEX(ks_control);
+static struct task_struct *ks_promoter;
+static DECLARE_WAIT_QUEUE_HEAD(ks_wait);
+
+static DEFINE_SPINLOCK(ks_lock);
+static struct ks_queue *ks_queues;		/* by node */
+static struct ks_promote_counts ks_promoted;
+static atomic_long_t ks_returned;		/* base pages */
+
+/* The thread's own, or while there is none. */
+static struct ks_batch *ks_batch;
+static struct ks_rate ks_rate;
+static struct ks_returns ks_returns;
+static int ks_next_nid;				/* whose turn it is */
+
+static bool is_source(int nid)
+{
+	return !node_is_toptier(nid) &&
+	       (!READ_ONCE(knobs.nodes_named) || node_isset(nid, knobs.nodes));
+}
+
+/* --------------------------------- Accounting --------------------------------- */
+
+/* Under ks_lock. */
+static void count_failed(enum ks_failure why, unsigned long pages)
+{
+	ks_promoted.failed[why] += pages;
+	count_vm_events(KSAMPLINGD_FAILED_GONE + (why - KS_GONE), pages);
+}
+
+/* Under ks_lock. */
+static void count_dropped(unsigned long pages)
+{
+	ks_promoted.dropped += pages;
+	count_vm_events(KSAMPLINGD_DROPPED, pages);
+}
+
+static bool is_for_now(enum ks_failure why)
+{
+	return why == KS_BUSY || why == KS_NO_ROOM;
+}
+
+/* A candidate was tried. */
+static void settle(int nid, struct ks_candidate *c, enum ks_failure why)
+{
+	struct ks_queue *q = &ks_queues[nid];
+	unsigned long pages = BIT(c->order);
+
+	spin_lock(&ks_lock);
+	if (!is_for_now(why) || !ks_queue_again(q, c, ktime_get_ns())) {
+		if (why) {
+			count_failed(why, pages);
+		} else {
+			ks_promoted.promoted += pages;
+			count_vm_events(KSAMPLINGD_PROMOTED, pages);
+		}
+		ks_queue_done(q, c);
+	}
+	spin_unlock(&ks_lock);
+}
+
+/* ---------------------------------- Consumer ---------------------------------- */
+
+static enum ks_answer hot(struct ks_consumer *consumer, const struct ks_hot_page *page)
+{
+	unsigned long pages = BIT(page->order);
+	enum ks_answer answer = KS_LATER;
+	struct ks_queue *q;
+	bool allowed;
+
+	if (!is_source(page->nid))
+		return KS_DONE;
+	allowed = ks_past_allows(ks_past_of(page->pfn), ktime_get_seconds(), page->heat,
+				 ks_pages_hot_from(page->order));
+
+	spin_lock(&ks_lock);
+	q = &ks_queues[page->nid];
+	ks_promoted.told += pages;
+	count_vm_events(KSAMPLINGD_TOLD, pages);
+	if (!allowed)
+		count_failed(KS_BARRED, pages);
+	else if (ks_queue_put(q, page->pfn, page->order, page->from_nid, page->heat))
+		answer = KS_DONE;
+	else
+		count_dropped(pages);
+	spin_unlock(&ks_lock);
+
+	if (answer == KS_DONE)
+		wake_up(&ks_wait);
+	return answer;
+}
+
+static struct ks_consumer consumer = { .hot = hot };
+
+static void page_freed(unsigned long pfn, unsigned int order)
+{
+	unsigned long i;
+
+	for (i = 0; i < BIT(order); i += BIT(KS_MAX_ORDER))
+		ks_past_take(pfn + i);
+}
+
+static void page_moved(struct folio *to, struct folio *from)
+{
+	bool was_fast = node_is_toptier(folio_nid(from));
+	bool is_fast = node_is_toptier(folio_nid(to));
+	struct ks_past p = ks_past_take(folio_pfn(from));
+	u64 now_s = ktime_get_seconds();
+	bool returned;
+
+	if (!was_fast && is_fast && current == READ_ONCE(ks_promoter)) {
+		p = ks_past_promoted(p, now_s);
+	} else if (was_fast && !is_fast) {
+		p = ks_past_demoted(p, now_s, &returned);
+		if (returned) {
+			atomic_long_add(folio_nr_pages(to), &ks_returned);
+			count_vm_events(KSAMPLINGD_RETURNED, folio_nr_pages(to));
+		}
+	}
+	ks_past_give(folio_pfn(to), p);
+}
+
+static const struct ks_follower follower = {
+	.freed = page_freed,
+	.moved = page_moved,
+};
+
+/* -------------------------------- A second look -------------------------------- */
+
+/* The node of the top tier that is nearest to who uses it. */
+static int target_of(int nid, int from_nid)
+{
+	int from = from_nid == NUMA_NO_NODE ? nid : from_nid;
+	int best = NUMA_NO_NODE, node;
+
+	for_each_node_state(node, N_MEMORY) {
+		if (!node_is_toptier(node))
+			continue;
+		if (best == NUMA_NO_NODE ||
+		    node_distance(from, node) < node_distance(from, best))
+			best = node;
+	}
+	return best;
+}
+
+/* Some zone has that much more than what it is to keep. */
+static bool has_room(int nid, unsigned long pages)
+{
+	struct zone *zones = NODE_DATA(nid)->node_zones, *zone;
+	unsigned long keep;
+
+	for (zone = zones; zone < zones + MAX_NR_ZONES; zone++) {
+		if (!managed_zone(zone))
+			continue;
+		keep = READ_ONCE(numa_demotion_enabled) ? low_wmark_pages(zone) :
+							  high_wmark_pages(zone);
+		if (zone_watermark_ok(zone, 0, keep + pages, ZONE_MOVABLE, ALLOC_CMA))
+			return true;
+	}
+	return false;
+}
+
+static void make_room(int nid, unsigned int order)
+{
+	struct zone *zones = NODE_DATA(nid)->node_zones;
+	int i = MAX_NR_ZONES - 1;
+
+	if (!READ_ONCE(numa_demotion_enabled))
+		return;
+	while (i && !managed_zone(&zones[i]))
+		i--;
+	wakeup_kswapd(&zones[i], 0, order, ZONE_MOVABLE);
+}
+
+static bool policy_allows(const struct mempolicy *pol, int nid, int target)
+{
+	switch (pol->mode) {
+	case MPOL_BIND:
+		return node_isset(target, pol->nodes);
+	case MPOL_PREFERRED:
+	case MPOL_PREFERRED_MANY:
+		return !node_isset(nid, pol->nodes) || node_isset(target, pol->nodes);
+	case MPOL_INTERLEAVE:
+	case MPOL_WEIGHTED_INTERLEAVE:
+		/* It is where it is so that it is spread. */
+		return false;
+	default:
+		return true;
+	}
+}
+
+#ifdef CONFIG_MEMCG
+/* The one task that stands for all who have these mappings. */
+static bool owner_allows(struct mm_struct *mm, bool has_policy, int nid, int target)
+{
+	struct task_struct *owner;
+	nodemask_t allowed;
+	bool ok = true;
+
+	guard(rcu)();
+	owner = rcu_dereference(mm->owner);
+	if (!owner)
+		return true;
+	allowed = cpuset_mems_allowed(owner);
+	if (!node_isset(target, allowed))
+		return false;
+	if (has_policy)
+		return true;
+	task_lock(owner);
+	if (owner->mempolicy)
+		ok = policy_allows(owner->mempolicy, nid, target);
+	task_unlock(owner);
+	return ok;
+}
+#else
+static bool owner_allows(struct mm_struct *mm, bool has_policy, int nid, int target)
+{
+	return true;
+}
+#endif
+
+/**
+ * struct ks_users - who maps a folio
+ * @nid:    where it is
+ * @target: where it is to go
+ * @why:    somebody has something against that
+ */
+struct ks_users {
+	int nid;
+	int target;
+	enum ks_failure why;
+};
+
+/* With the mmap lock: it keeps the policy. */
+static enum ks_failure ask_user(struct folio *folio, struct vm_area_struct *vma,
+				unsigned long addr, int nid, int target)
+{
+	struct mempolicy *pol;
+	bool ok = true;
+	pgoff_t unused;
+
+	if (vma->vm_flags & VM_LOCKED)
+		return KS_PINNED;
+	if (!vma_migratable(vma))
+		return KS_SPECIAL;
+	/* It is for all who run it. */
+	if (folio_is_file_lru(folio) && vma->vm_flags & VM_EXEC &&
+	    folio_likely_mapped_shared(folio))
+		return KS_SHARED;
+	pol = __get_vma_policy(vma, addr, &unused);
+	if (pol) {
+		ok = policy_allows(pol, nid, target);
+		mpol_cond_put(pol);
+	}
+	return ok && owner_allows(vma->vm_mm, pol, nid, target) ? KS_NO_FAILURE : KS_POLICY;
+}
+
+static bool look_at_user(struct folio *folio, struct vm_area_struct *vma, unsigned long addr,
+			 void *data)
+{
+	DEFINE_FOLIO_VMA_WALK(walk, folio, vma, addr, 0);
+	struct ks_users *users = data;
+
+	/* It may have its own copy. */
+	if (!page_vma_mapped_walk(&walk))
+		return true;
+	page_vma_mapped_walk_done(&walk);
+
+	/* Who has that lock may wait for the one that is held here. */
+	if (!mmap_read_trylock(vma->vm_mm)) {
+		users->why = KS_BUSY;
+		return false;
+	}
+	users->why = ask_user(folio, vma, addr, users->nid, users->target);
+	mmap_read_unlock(vma->vm_mm);
+	return !users->why;
+}
+
+/* Has anybody who maps it something against its going there? */
+static enum ks_failure look_at_users(struct folio *folio, int nid, int target)
+{
+	struct ks_users users = { .nid = nid, .target = target };
+	struct rmap_walk_control walk = {
+		.rmap_one = look_at_user,
+		.arg = &users,
+		.try_lock = true,
+	};
+
+	if (!folio_trylock(folio))
+		return KS_BUSY;
+	if (folio_mapped(folio) && folio_raw_mapping(folio))
+		rmap_walk(folio, &walk);
+	folio_unlock(folio);
+	return walk.contended ? KS_BUSY : users.why;
+}
+
+/* On no list of reclaim: on its way there, or not meant to be. */
+static enum ks_failure why_not_lru(struct folio *folio)
+{
+	if (folio_test_slab(folio) || page_has_type(&folio->page) ||
+	    !READ_ONCE(folio->mapping))
+		return KS_SPECIAL;
+	return KS_BUSY;
+}
+
+static bool has_too_many_users(struct folio *folio)
+{
+	if (folio_test_ksm(folio))
+		return true;
+	return folio_test_large(folio) && folio_test_pmd_mappable(folio) ?
+	       folio_entire_mapcount(folio) > MOST_USERS :
+	       !folio_test_large(folio) && folio_mapcount(folio) > MOST_USERS;
+}
+
+static enum ks_failure look_at_folio(struct folio *folio, const struct ks_candidate *c, int nid)
+{
+	if (folio_nid(folio) != nid)
+		return KS_GONE;
+	if (folio_pfn(folio) != c->pfn || folio_order(folio) != c->order)
+		return KS_ORDER;
+	if (folio_is_zone_device(folio) || folio_test_hugetlb(folio))
+		return KS_SPECIAL;
+	if (folio_test_mlocked(folio) || folio_test_unevictable(folio) ||
+	    folio_maybe_dma_pinned(folio))
+		return KS_PINNED;
+	if (!folio_test_lru(folio))
+		return why_not_lru(folio);
+	if (has_too_many_users(folio))
+		return KS_SHARED;
+	/* Not every filesystem can move what is dirty without waiting. */
+	if (folio_test_writeback(folio) || (folio_is_file_lru(folio) && folio_test_dirty(folio)))
+		return KS_BUSY;
+	return KS_NO_FAILURE;
+}
+
+static enum ks_failure isolate(struct folio *folio)
+{
+	if (!folio_isolate_lru(folio))
+		return KS_BUSY;
+	node_stat_mod_folio(folio, NR_ISOLATED_ANON + folio_is_file_lru(folio),
+			    folio_nr_pages(folio));
+	return KS_NO_FAILURE;
+}
+
+/* Return: 0, with the folio isolated; or why it cannot be promoted. */
+static enum ks_failure prepare(struct ks_item *item, u32 more_pages)
+{
+	const struct ks_candidate *c = item->c;
+	enum ks_failure why;
+
+	item->heat = ks_pages_hot_heat(c->pfn, c->order);
+	if (!item->heat)
+		return KS_COLD;
+	item->target = target_of(item->nid, c->from_nid);
+	if (item->target == NUMA_NO_NODE)
+		return KS_NO_ROOM;
+	item->folio = ks_pages_folio(c->pfn);
+	if (!item->folio)
+		return KS_GONE;
+
+	why = look_at_folio(item->folio, c, item->nid);
+	if (!why)
+		why = look_at_users(item->folio, item->nid, item->target);
+	if (!why && !has_room(item->target, BIT(c->order) + more_pages)) {
+		make_room(item->target, c->order);
+		why = KS_NO_ROOM;
+	}
+	if (!why)
+		why = isolate(item->folio);
+	/* Whoever has isolated it has another reference. */
+	folio_put(item->folio);
+	return why;
+}
+
+/* ----------------------------------- Batches ----------------------------------- */
+
+/* Return: what is next, or NULL: there is nothing now. */
+static struct ks_candidate *take_next(int *nid)
+{
+	struct ks_candidate *c = NULL;
+	u64 now = ktime_get_ns();
+	int i;
+
+	spin_lock(&ks_lock);
+	for (i = 0; !c && i < nr_node_ids; i++) {
+		*nid = ks_next_nid;
+		c = ks_queue_take(&ks_queues[*nid], now);
+		ks_next_nid = (ks_next_nid + 1) % nr_node_ids;
+	}
+	spin_unlock(&ks_lock);
+	return c;
+}
+
+static void give_back(int nid, struct ks_candidate *c)
+{
+	spin_lock(&ks_lock);
+	ks_queue_back(&ks_queues[nid], c);
+	spin_unlock(&ks_lock);
+}
+
+static void count_candidate(const struct ks_item *item)
+{
+#ifdef CONFIG_NUMA_BALANCING
+	mod_node_page_state(NODE_DATA(item->target), PGPROMOTE_CANDIDATE, BIT(item->c->order));
+#endif
+}
+
+static void count_success(const struct ks_item *item)
+{
+#ifdef CONFIG_NUMA_BALANCING
+	mod_lruvec_state(mem_cgroup_lruvec(item->memcg, NODE_DATA(item->target)),
+			 PGPROMOTE_SUCCESS, BIT(item->c->order));
+#endif
+}
+
+/* As many as there are, may go now, and have place. Return: was one looked at? */
+static bool gather(struct ks_batch *b)
+{
+	struct ks_item *item;
+	enum ks_failure why;
+	bool looked = false;
+
+	b->nr = 0;
+	b->pages = 0;
+	while (b->nr < BATCH_PAGES && b->pages < BATCH_PAGES && !kthread_should_stop()) {
+		item = &b->item[b->nr];
+		*item = (struct ks_item) {};
+		item->c = take_next(&item->nid);
+		if (!item->c)
+			break;
+		if (!ks_rate_take(&ks_rate, PAGE_SIZE << item->c->order)) {
+			give_back(item->nid, item->c);
+			break;
+		}
+		looked = true;
+		item->tries = item->c->tries;
+		why = prepare(item, b->pages);
+		if (why) {
+			ks_rate_give(&ks_rate, PAGE_SIZE << item->c->order);
+			settle(item->nid, item->c, why);
+		} else {
+			item->memcg = get_mem_cgroup_from_folio(item->folio);
+			count_candidate(item);
+			b->pages += BIT(item->c->order);
+			b->nr++;
+		}
+		cond_resched();
+	}
+	return looked;
+}
+
+/* There, or not at all; and nothing is reclaimed for it. */
+static struct folio *new_folio(struct folio *old, unsigned long nid)
+{
+	unsigned int order = folio_order(old);
+	gfp_t gfp = GFP_TRANSHUGE_LIGHT | __GFP_THISNODE | __GFP_NORETRY;
+
+	/* The node may just have gone. */
+	if (!node_state(nid, N_MEMORY))
+		return NULL;
+	if (!order)
+		gfp &= ~__GFP_COMP;
+	return __folio_alloc_node(gfp, order, nid);
+}
+
+static void find_left(struct ks_batch *b, struct list_head *left)
+{
+	struct folio *folio;
+	u32 i;
+
+	list_for_each_entry(folio, left, lru)
+		for (i = 0; i < b->nr; i++)
+			if (b->item[i].folio == folio)
+				b->item[i].moved = false;
+}
+
+static void migrate_to(struct ks_batch *b, int target)
+{
+	LIST_HEAD(list);
+	u32 i;
+
+	for (i = 0; i < b->nr; i++) {
+		if (b->item[i].target != target)
+			continue;
+		b->item[i].sent = true;
+		b->item[i].moved = true;
+		list_add_tail(&b->item[i].folio->lru, &list);
+	}
+	migrate_pages(&list, new_folio, NULL, target, MIGRATE_ASYNC, MR_NUMA_MISPLACED, NULL);
+	find_left(b, &list);
+	putback_movable_pages(&list);
+}
+
+static void settle_item(struct ks_item *item)
+{
+	struct ks_candidate *c = item->c;
+
+	if (item->moved) {
+		trace_ksamplingd_promote(c->pfn, c->order, item->nid, item->target, item->heat,
+					 item->tries);
+		count_success(item);
+	} else {
+		ks_rate_give(&ks_rate, PAGE_SIZE << c->order);
+	}
+	mem_cgroup_put(item->memcg);
+	settle(item->nid, c, item->moved ? KS_NO_FAILURE : KS_BUSY);
+}
+
+/* Return: was there something to do? */
+static bool one_batch(struct ks_batch *b)
+{
+	bool any;
+	u32 i;
+
+	ks_rate_fill(&ks_rate, READ_ONCE(knobs.mb_per_s), ks_returns.shift, ktime_get_ns());
+	any = gather(b);
+	for (i = 0; i < b->nr; i++)
+		if (!b->item[i].sent)
+			migrate_to(b, b->item[i].target);
+	for (i = 0; i < b->nr; i++)
+		settle_item(&b->item[i]);
+	return any;
+}
+
+/* ----------------------------------- Thread ----------------------------------- */
+
+static bool has_work(void)
+{
+	u64 now = ktime_get_ns();
+	bool has = false;
+	int nid;
+
+	spin_lock(&ks_lock);
+	for (nid = 0; !has && nid < nr_node_ids; nid++)
+		has = ks_queue_has(&ks_queues[nid], now);
+	spin_unlock(&ks_lock);
+	return has;
+}
+
+/* Of nodes that have come, too. Without memory for it, nothing is promoted from there. */
+static void make_queues(void)
+{
+	struct ks_candidate *slots;
+	int nid;
+
+	for_each_node_state(nid, N_MEMORY) {
+		if (ks_queues[nid].slots || !is_source(nid))
+			continue;
+		slots = kvcalloc(KS_QUEUE_SLOTS, sizeof(*slots), GFP_KERNEL | __GFP_NOWARN);
+		if (!slots)
+			continue;
+		spin_lock(&ks_lock);
+		ks_queue_init(&ks_queues[nid], slots, KS_QUEUE_SLOTS);
+		spin_unlock(&ks_lock);
+	}
+}
+
+/* Once in a second */
+static void look_back(u32 *run, u64 *promoted, long *returned)
+{
+	u64 now_s = ktime_get_seconds(), up;
+	long back = atomic_long_read(&ks_returned);
+
+	spin_lock(&ks_lock);
+	up = ks_promoted.promoted;
+	spin_unlock(&ks_lock);
+	ks_returns.up[1] += up - *promoted;
+	ks_returns.back[1] += back - *returned;
+	*promoted = up;
+	*returned = back;
+	ks_returns_window(&ks_returns, now_s);
+
+	make_queues();
+	/* In between, nobody told what became of pages. */
+	if (*run != ks_pages_run())
+		ks_past_drop_all();
+	else
+		ks_past_sweep(now_s);
+	*run = ks_pages_run();
+}
+
+static int kspromoted(void *data)
+{
+	long returned = atomic_long_read(&ks_returned);
+	u64 promoted = ks_promoted.promoted;
+	unsigned long next = jiffies;
+	u32 run = ks_pages_run();
+
+	set_freezable();
+	while (!kthread_should_stop()) {
+		wait_event_freezable_timeout(ks_wait, kthread_should_stop() || has_work(), HZ);
+		if (time_after_eq(jiffies, next)) {
+			look_back(&run, &promoted, &returned);
+			next = jiffies + HZ;
+		}
+		if (has_work() && !one_batch(ks_batch))
+			schedule_timeout_idle(msecs_to_jiffies(NAP_MS));
+	}
+	return 0;
+}
+
+/* ------------------------------- Start and stop ------------------------------- */
+
+/* Nobody uses them any more. */
+static void drop_queues(void)
+{
+	struct ks_queue *queues = ks_queues;
+	int nid;
+
+	spin_lock(&ks_lock);
+	ks_queues = NULL;
+	for (nid = 0; queues && nid < nr_node_ids; nid++)
+		count_dropped(queues[nid].pages);
+	spin_unlock(&ks_lock);
+	for (nid = 0; queues && nid < nr_node_ids; nid++)
+		kvfree(queues[nid].slots);
+	kvfree(queues);
+	kvfree(ks_batch);
+	ks_batch = NULL;
+}
+
+static int make_all(void)
+{
+	struct ks_queue *queues = kvcalloc(nr_node_ids, sizeof(*queues), GFP_KERNEL);
+	int nid;
+
+	ks_batch = kvzalloc(sizeof(*ks_batch), GFP_KERNEL);
+	if (!queues || !ks_batch) {
+		kvfree(queues);
+		kvfree(ks_batch);
+		ks_batch = NULL;
+		return -ENOMEM;
+	}
+	for (nid = 0; nid < nr_node_ids; nid++)
+		ks_queue_init(&queues[nid], NULL, 0);
+	spin_lock(&ks_lock);
+	ks_queues = queues;
+	spin_unlock(&ks_lock);
+	make_queues();
+	ks_rate = (struct ks_rate) { .filled_ns = ktime_get_ns() };
+	ks_returns = (struct ks_returns) { .until_s = ktime_get_seconds() + KS_RETURNS_S };
+	ks_next_nid = 0;
+	return 0;
+}
+
+/* The consumer is not registered any more. */
+static void end_thread(void)
+{
+	kthread_stop(ks_promoter);
+	WRITE_ONCE(ks_promoter, NULL);
+	ks_pages_follow(NULL);
+	ks_past_drop_all();
+	drop_queues();
+}
+
+static void stop(void)
+{
+	ksamplingd_unregister(&consumer);
+	end_thread();
+}
+
+static int start(void)
+{
+	struct task_struct *task;
+	int err = make_all();
+
+	if (err)
+		return err;
+	task = kthread_run(kspromoted, NULL, "kspromoted");
+	if (IS_ERR(task)) {
+		drop_queues();
+		return PTR_ERR(task);
+	}
+	WRITE_ONCE(ks_promoter, task);
+	ks_pages_follow(&follower);
+	err = ksamplingd_register(&consumer);
+	if (err)
+		end_thread();
+	return err;
+}
+
+/* ----------------------------------- Knobs ----------------------------------- */
+
+static int promote(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
+		   loff_t *ppos)
+{
+	struct ctl_table copy = *table;
+	u32 before, on;
+	int err;
+
+	if (write && !perfmon_capable())
+		return -EPERM;
+
+	guard(mutex)(&ks_control);
+	before = !!ks_promoter;
+	on = before;
+	copy.data = &on;
+	err = proc_douintvec_minmax(&copy, write, buffer, lenp, ppos);
+	if (err || !write || on == before)
+		return err;
+	if (on)
+		return start();
+	stop();
+	return 0;
+}
+
+static int change_rate(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
+		       loff_t *ppos)
+{
+	return ks_sysctl_number(table, write, buffer, lenp, ppos, NULL, NULL);
+}
+
+/* An empty list stands for all of lower tiers. What was not told of is told of now. */
+static int set_nodes(unsigned long *list)
+{
+	bool named = !bitmap_empty(list, MAX_NUMNODES);
+	int err;
+
+	if (!bitmap_subset(list, nodes_addr(node_possible_map), MAX_NUMNODES))
+		return -EINVAL;
+	if (named == knobs.nodes_named &&
+	    (!named || bitmap_equal(list, nodes_addr(knobs.nodes), MAX_NUMNODES)))
+		return 0;
+	if (ks_promoter)
+		ksamplingd_unregister(&consumer);
+	if (named)
+		bitmap_copy(nodes_addr(knobs.nodes), list, MAX_NUMNODES);
+	WRITE_ONCE(knobs.nodes_named, named);
+	if (!ks_promoter)
+		return 0;
+	err = ksamplingd_register(&consumer);
+	/* Somebody else was faster. */
+	if (err)
+		end_thread();
+	return err;
+}
+
+static int change_nodes(const struct ctl_table *table, int write, void *buffer,
+			size_t *lenp, loff_t *ppos)
+{
+	nodemask_t list = NODE_MASK_NONE;
+	int nid;
+
+	if (write && !perfmon_capable())
+		return -EPERM;
+
+	guard(mutex)(&ks_control);
+	if (knobs.nodes_named)
+		list = knobs.nodes;
+	else
+		for_each_node_state(nid, N_MEMORY)
+			if (is_source(nid))
+				node_set(nid, list);
+	return ks_sysctl_list(table, write, buffer, lenp, ppos, nodes_addr(list), set_nodes);
+}
+
+static const unsigned int most_mb_per_s = 100000;
+
+static struct ctl_table ks_promote_sysctls[] = {
+	{
+		.procname = "promote",
+		.maxlen = sizeof(unsigned int),
+		.mode = 0644,
+		.proc_handler = promote,
+		.extra1 = SYSCTL_ZERO,
+		.extra2 = SYSCTL_ONE,
+	}, {
+		.procname = "promote_mb_per_s",
+		.data = &knobs.mb_per_s,
+		.maxlen = sizeof(unsigned int),
+		.mode = 0644,
+		.proc_handler = change_rate,
+		.extra1 = SYSCTL_ONE,
+		.extra2 = (void *)&most_mb_per_s,
+	}, {
+		.procname = "promote_nodes",
+		.maxlen = MAX_NUMNODES,
+		.mode = 0644,
+		.proc_handler = change_nodes,
+	},
+};
+
+/* ------------------------------------ View ------------------------------------ */
+
+static int promotion_show(struct seq_file *m, void *unused)
+{
+	struct ks_promote_counts counts;
+	unsigned long queued = 0;
+	int nid, why;
+
+	spin_lock(&ks_lock);
+	counts = ks_promoted;
+	for (nid = 0; ks_queues && nid < nr_node_ids; nid++)
+		queued += ks_queues[nid].pages;
+	spin_unlock(&ks_lock);
+
+	seq_printf(m, "promote %d\n", !!READ_ONCE(ks_promoter));
+	seq_printf(m, "promote_kb_per_s_now %u\n",
+		   (READ_ONCE(knobs.mb_per_s) * SZ_1K) >> READ_ONCE(ks_returns.shift));
+	seq_printf(m, "returned_permille %u\n", READ_ONCE(ks_returns.permille));
+	seq_printf(m, "returned %ld\n", atomic_long_read(&ks_returned));
+	seq_printf(m, "past_bytes %lu\n", ks_past_bytes());
+	seq_printf(m, "told %llu\n", counts.told);
+	seq_printf(m, "promoted %llu\n", counts.promoted);
+	seq_printf(m, "queued %lu\n", queued);
+	seq_printf(m, "dropped %llu\n", counts.dropped);
+	for (why = KS_GONE; why < KS_NR_FAILURES; why++)
+		seq_printf(m, "failed_%s %llu\n", reasons[why], counts.failed[why]);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(promotion);
+
+static int __init ks_promote_init(void)
+{
+	struct dentry *dir = debugfs_lookup("ksamplingd", NULL);
+
+	register_sysctl_init("vm/ksamplingd", ks_promote_sysctls);
+	/* It is there unless there is no debugfs. */
+	if (dir)
+		debugfs_create_file("promotion", 0400, dir, NULL, &promotion_fops);
+	dput(dir);
+	return 0;
+}
+late_initcall(ks_promote_init);

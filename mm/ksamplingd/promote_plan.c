@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * ksamplingd: which pages are promoted next, and how many (R-31). Arithmetic only: it
+ * knows no page, no clock and no lock; promote.c has these.
+ *
+ * A node has a queue of candidates. A slot of it is free, fresh, waiting for another try,
+ * or taken by who tries. It counts as queued until that one is done with it, so what was
+ * told is at any time what was promoted, has failed, was dropped, or is queued. All that
+ * wait do so for the same time, hence they are in the right order by themselves. A queue
+ * that is full refuses what comes: who is refused is asked again while it is hot.
+ *
+ * The rate is kept by bytes that come with time, as many as a tenth of a second gives, or
+ * 2 MiB if that is more. As long as there is any, the next folio goes, and what it takes
+ * too much is taken from the next ones.
+ *
+ * A page that is promoted and comes back within a minute was not worth it. It has to be
+ * twice as hot the next time, then four times, at most eight times, until it has been left
+ * alone for ten minutes. If that are too many of all, the rate is halved at the end of each
+ * half minute, down to a sixteenth, and doubled again when they are less than half of what
+ * is too many.
+ */
+#include <linux/bits.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/sizes.h>
+#include <linux/time64.h>
+
+#include "promote_plan.h"
+
+#define WHEN_MASK	GENMASK(27, 0)
+
+/* ---------------------------------- Queue ---------------------------------- */
+
+static void append(struct ks_queue *q, struct ks_line *line, struct ks_candidate *c)
+{
+	u16 slot = c - q->slots;
+
+	c->next = KS_NO_SLOT;
+	if (line->first == KS_NO_SLOT)
+		line->first = slot;
+	else
+		q->slots[line->last].next = slot;
+	line->last = slot;
+}
+
+static struct ks_candidate *remove_first(struct ks_queue *q, struct ks_line *line)
+{
+	struct ks_candidate *c;
+
+	if (line->first == KS_NO_SLOT)
+		return NULL;
+	c = &q->slots[line->first];
+	line->first = c->next;
+	return c;
+}
+
+/**
+ * ks_queue_init - begin with no candidates
+ * @q:	   the queue
+ * @slots: so many
+ * @nr:	   of them; less than KS_NO_SLOT
+ */
+void ks_queue_init(struct ks_queue *q, struct ks_candidate *slots, u32 nr)
+{
+	const struct ks_line none = { KS_NO_SLOT, KS_NO_SLOT };
+	u32 i;
+
+	*q = (struct ks_queue) {
+		.slots = slots, .nr = nr, .free = none, .fresh = none, .waiting = none,
+	};
+	for (i = 0; i < nr; i++)
+		append(q, &q->free, &slots[i]);
+}
+
+/**
+ * ks_queue_put - a candidate comes
+ * @q:	      queue of its node
+ * @pfn:      first page
+ * @order:    of the folio
+ * @from_nid: node of the CPU that uses it, or NUMA_NO_NODE
+ * @heat:     as it is now
+ *
+ * Return: false if the queue is full.
+ */
+bool ks_queue_put(struct ks_queue *q, unsigned long pfn, u8 order, int from_nid, u32 heat)
+{
+	struct ks_candidate *c = remove_first(q, &q->free);
+
+	if (!c)
+		return false;
+	*c = (struct ks_candidate) {
+		.pfn = pfn, .order = order, .from_nid = from_nid, .heat = heat,
+	};
+	append(q, &q->fresh, c);
+	q->pages += BIT(order);
+	return true;
+}
+
+static bool is_due(const struct ks_queue *q, u64 now_ns)
+{
+	u16 slot = q->waiting.first;
+
+	return slot != KS_NO_SLOT && q->slots[slot].after_ns <= now_ns;
+}
+
+/**
+ * ks_queue_has - is there something to be tried?
+ * @q:	    the queue
+ * @now_ns: time
+ *
+ * Return: true if so.
+ */
+bool ks_queue_has(const struct ks_queue *q, u64 now_ns)
+{
+	return q->fresh.first != KS_NO_SLOT || is_due(q, now_ns);
+}
+
+/**
+ * ks_queue_take - try the next one
+ * @q:	    the queue
+ * @now_ns: time
+ *
+ * Those whose time has come again go first, as they are the older ones.
+ *
+ * Return: the candidate, which keeps its slot until ks_queue_done(), or is given back by
+ * ks_queue_again() or ks_queue_back(); NULL: there is none now.
+ */
+struct ks_candidate *ks_queue_take(struct ks_queue *q, u64 now_ns)
+{
+	return remove_first(q, is_due(q, now_ns) ? &q->waiting : &q->fresh);
+}
+
+/**
+ * ks_queue_again - it has failed, but may be tried again later
+ * @q:	    the queue
+ * @c:	    was taken from it
+ * @now_ns: time
+ *
+ * Return: false if it has been tried often enough; it stays taken then.
+ */
+bool ks_queue_again(struct ks_queue *q, struct ks_candidate *c, u64 now_ns)
+{
+	if (++c->tries >= KS_MOST_TRIES)
+		return false;
+	c->after_ns = now_ns + KS_RETRY_NS;
+	append(q, &q->waiting, c);
+	return true;
+}
+
+/**
+ * ks_queue_back - it was not tried
+ * @q: the queue
+ * @c: was taken from it, and will be the next one that is taken of those that are fresh
+ */
+void ks_queue_back(struct ks_queue *q, struct ks_candidate *c)
+{
+	u16 slot = c - q->slots;
+
+	if (q->fresh.first == KS_NO_SLOT)
+		q->fresh.last = slot;
+	c->next = q->fresh.first;
+	q->fresh.first = slot;
+}
+
+/**
+ * ks_queue_done - it was promoted, or never will be
+ * @q: the queue
+ * @c: was taken from it
+ */
+void ks_queue_done(struct ks_queue *q, struct ks_candidate *c)
+{
+	q->pages -= BIT(c->order);
+	append(q, &q->free, c);
+}
+
+/* ----------------------------------- Rate ----------------------------------- */
+
+/**
+ * ks_rate_fill - time has gone by
+ * @r:	      the rate
+ * @mb_per_s: what the knob says, MiB
+ * @shift:    so often it is halved
+ * @now_ns:   time
+ */
+void ks_rate_fill(struct ks_rate *r, u32 mb_per_s, u32 shift, u64 now_ns)
+{
+	u64 per_s = ((u64)mb_per_s * SZ_1M) >> shift;
+	s64 most = max(per_s / 10, (u64)SZ_2M);
+
+	r->bytes += min(mul_u64_u64_div_u64(per_s, now_ns - r->filled_ns, NSEC_PER_SEC),
+			(u64)S64_MAX / 2);
+	r->bytes = min(r->bytes, most);
+	r->filled_ns = now_ns;
+}
+
+/**
+ * ks_rate_take - may a folio be moved?
+ * @r:	   the rate
+ * @bytes: its size; it is taken from what is left
+ *
+ * Return: false if nothing is left.
+ */
+bool ks_rate_take(struct ks_rate *r, u64 bytes)
+{
+	if (r->bytes <= 0)
+		return false;
+	r->bytes -= bytes;
+	return true;
+}
+
+/**
+ * ks_rate_give - it was not moved
+ * @r:	   the rate
+ * @bytes: what was taken
+ */
+void ks_rate_give(struct ks_rate *r, u64 bytes)
+{
+	r->bytes += bytes;
+}
+
+/* ---------------------------------- Returns ---------------------------------- */
+
+/**
+ * ks_returns_window - look whether half a minute is over
+ * @r:	   what was counted; the caller adds to up[1] and back[1]
+ * @now_s: time
+ *
+ * So few pages that they do not matter, in a minute, are taken for KS_RETURNS_FEW.
+ */
+void ks_returns_window(struct ks_returns *r, u64 now_s)
+{
+	if (now_s < r->until_s)
+		return;
+	r->permille = min(div64_u64(1000ULL * (r->back[0] + r->back[1]),
+				    max(r->up[0] + r->up[1], KS_RETURNS_FEW)), 1000ULL);
+	if (r->permille > KS_RETURNS_LIMIT && r->shift < KS_MOST_SHIFT)
+		r->shift++;
+	else if (r->permille < KS_RETURNS_LIMIT / 2 && r->shift)
+		r->shift--;
+
+	r->up[0] = r->up[1];
+	r->back[0] = r->back[1];
+	r->up[1] = 0;
+	r->back[1] = 0;
+	/* Not many at once when nobody has looked for long. */
+	r->until_s = now_s + KS_RETURNS_S;
+}
+
+static u32 age_s(struct ks_past p, u64 now_s)
+{
+	return ((u32)now_s - p.when_s) & WHEN_MASK;
+}
+
+/**
+ * ks_past_is_over - is there nothing that needs to be remembered?
+ * @p:	   of a page
+ * @now_s: time
+ *
+ * Return: true if so.
+ */
+bool ks_past_is_over(struct ks_past p, u64 now_s)
+{
+	return !p.word || age_s(p, now_s) >= KS_FORGET_S;
+}
+
+/**
+ * ks_past_returns - how often has it come back lately?
+ * @p:	   of a page
+ * @now_s: time
+ *
+ * Return: at most KS_MOST_RETURNS.
+ */
+u32 ks_past_returns(struct ks_past p, u64 now_s)
+{
+	return ks_past_is_over(p, now_s) ? 0 : p.returns;
+}
+
+/**
+ * ks_past_promoted - a page goes up
+ * @p:	   of it
+ * @now_s: time
+ *
+ * Return: what is to be remembered of it.
+ */
+struct ks_past ks_past_promoted(struct ks_past p, u64 now_s)
+{
+	return (struct ks_past) {
+		.when_s = now_s & WHEN_MASK, .up = 1, .returns = ks_past_returns(p, now_s),
+	};
+}
+
+/**
+ * ks_past_demoted - a page goes down, whoever does that
+ * @p:	      of it
+ * @now_s:    time
+ * @returned: was it promoted within the last minute?
+ *
+ * Return: what is to be remembered of it.
+ */
+struct ks_past ks_past_demoted(struct ks_past p, u64 now_s, bool *returned)
+{
+	*returned = p.up && age_s(p, now_s) < KS_MINUTE_S;
+	if (*returned)
+		return (struct ks_past) {
+			.when_s = now_s & WHEN_MASK,
+			.returns = min(p.returns + 1, KS_MOST_RETURNS),
+		};
+	p.up = 0;
+	return p.returns && !ks_past_is_over(p, now_s) ? p : (struct ks_past) {};
+}
+
+/**
+ * ks_past_allows - is it hot enough to be promoted?
+ * @p:	      of a page
+ * @now_s:    time
+ * @heat:     as it is now
+ * @hot_from: what it takes to become hot
+ *
+ * Return: true if so.
+ */
+bool ks_past_allows(struct ks_past p, u64 now_s, u32 heat, u64 hot_from)
+{
+	u32 returns = ks_past_returns(p, now_s);
+
+	return !returns || heat >= hot_from << returns;
+}
