@@ -472,6 +472,9 @@ static enum ks_failure look_at_folio(struct folio *folio, const struct ks_candid
 		return KS_ORDER;
 	if (folio_is_zone_device(folio) || folio_test_hugetlb(folio))
 		return KS_SPECIAL;
+	/* It is about to be split, and migration would do that. */
+	if (folio_test_large(folio) && folio_test_partially_mapped(folio))
+		return KS_ORDER;
 	if (folio_test_mlocked(folio) || folio_test_unevictable(folio) ||
 	    folio_maybe_dma_pinned(folio))
 		return KS_PINNED;

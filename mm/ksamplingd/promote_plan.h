@@ -15,7 +15,7 @@
 #define KS_MOST_RETURNS		3
 #define KS_RETURNS_S		30		/* half of the minute that is looked at */
 #define KS_RETURNS_LIMIT	250		/* permille of what was promoted */
-#define KS_RETURNS_FEW		4096		/* base pages in a minute: fewer are taken as so many */
+#define KS_RETURNS_FEW		4096		/* base pages a minute; fewer count as that */
 #define KS_MOST_SHIFT		4
 
 /**

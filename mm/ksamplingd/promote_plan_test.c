@@ -135,8 +135,8 @@ static void R31_no_slot_is_lost(struct kunit *test)
 		now += prandom_u32_state(&rnd) % (KS_RETRY_NS / 4);
 		if (what < 2)
 			ks_queue_put(&q, ++pfn, 0, -1, 0);
-		else if (what == 2 && nr < SLOTS && (taken[nr] = ks_queue_take(&q, now)))
-			nr++;
+		else if (what == 2 && nr < SLOTS && ks_queue_has(&q, now))
+			taken[nr++] = ks_queue_take(&q, now);
 		else if (what == 3 && nr && ks_queue_again(&q, taken[nr - 1], now))
 			nr--;
 		else if (what == 4 && nr)

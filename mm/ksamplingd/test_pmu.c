@@ -21,6 +21,10 @@
  * one of them was called that was not registered. Once invites is Y, the first one registers
  * the second when it is called next. places is how many more can be registered.
  *
+ * user is an address, or 0: if it is not 0, the set is memory of who has written it, from
+ * there on, wherever that is at the time (pages and order are to be written first, and truth
+ * does not tell of it).
+ *
  * With strange, some samples have no address, or one where there is no memory. With throttle,
  * perf is led to believe that there are too many interrupts. With refuse, no event that perf
  * wants to count is let in, as if others had all counters. breakpoint is the address that the
@@ -43,6 +47,8 @@
 #include <linux/percpu.h>
 #include <linux/perf_event.h>
 #include <linux/prandom.h>
+#include <linux/pgtable.h>
+#include <linux/sched/mm.h>
 #include <linux/seq_file.h>
 #include <linux/vmalloc.h>
 
@@ -64,12 +70,16 @@
  * @page:  by rank
  * @draw:  ranks, each as often as it is likely. To draw one at random is quick, and
  *	   it has to be: what it takes is taken from those who run.
+ * @mm:    of a program whose memory is accessed in their place, or NULL
+ * @base:  where that begins
  */
 struct test_set {
 	u32 nr;
 	u32 order;
 	struct page **page;
 	u32 *draw;
+	struct mm_struct *mm;
+	u64 base;
 };
 
 static struct test_set set;
@@ -92,6 +102,8 @@ static void free_set(void)
 		__free_pages(set.page[i], set.order);
 	vfree(set.page);
 	vfree(set.draw);
+	if (set.mm)
+		mmdrop(set.mm);
 	set = (struct test_set) { .order = set.order };
 }
 
@@ -139,13 +151,48 @@ fail:
 	return -ENOMEM;
 }
 
+/* With interrupts off, which keeps page tables. Return: 0: nothing is there. */
+static u64 phys_of(struct mm_struct *mm, unsigned long addr)
+{
+	pgd_t *pgdp = pgd_offset(mm, addr), pgd = READ_ONCE(*pgdp);
+	p4d_t *p4dp, p4d;
+	pud_t *pudp, pud;
+	pmd_t *pmdp, pmd;
+	pte_t *ptep, pte;
+
+	if (pgd_none(pgd))
+		return 0;
+	p4dp = p4d_offset_lockless(pgdp, pgd, addr);
+	p4d = READ_ONCE(*p4dp);
+	if (!p4d_present(p4d))
+		return 0;
+	pudp = pud_offset_lockless(p4dp, p4d, addr);
+	pud = READ_ONCE(*pudp);
+	if (!pud_present(pud) || pud_leaf(pud))
+		return 0;
+	pmdp = pmd_offset_lockless(pudp, pud, addr);
+	pmd = pmdp_get_lockless(pmdp);
+	if (!pmd_present(pmd))
+		return 0;
+	if (pmd_leaf(pmd))
+		return PFN_PHYS(pmd_pfn(pmd)) + (addr & ~PMD_MASK);
+	ptep = pte_offset_map(&pmd, addr);
+	if (!ptep)
+		return 0;
+	pte = ptep_get_lockless(ptep);
+	pte_unmap(ptep);
+	return pte_present(pte) ? PFN_PHYS(pte_pfn(pte)) + (addr & ~PAGE_MASK) : 0;
+}
+
 static u64 random_phys(void)
 {
 	struct rnd_state *rnd = this_cpu_ptr(&chance);
-	u32 r = prandom_u32_state(rnd);
-	struct page *page = set.page[set.draw[r % DRAWS]];
+	u32 rank = set.draw[prandom_u32_state(rnd) % DRAWS];
+	u64 size = PAGE_SIZE << set.order, at = prandom_u32_state(rnd) & (size - 8);
 
-	return page_to_phys(page) + (prandom_u32_state(rnd) & ((PAGE_SIZE << set.order) - 8));
+	if (set.mm)
+		return phys_of(set.mm, set.base + rank * size + at);
+	return page_to_phys(set.page[rank]) + at;
 }
 
 /* --------------------------------- The PMU --------------------------------- */
@@ -476,6 +523,29 @@ static int set_order_of_set(void *data, u64 value)
 }
 DEFINE_DEBUGFS_ATTRIBUTE(order_fops, get_order_of_set, set_order_of_set, "%llu\n");
 
+static int get_user_base(void *data, u64 *value)
+{
+	*value = set.base;
+	return 0;
+}
+
+static int set_user_base(void *data, u64 value)
+{
+	guard(mutex)(&set_lock);
+	if (!current->mm || value >= TASK_SIZE)
+		return -EINVAL;
+	if (events)
+		return -EBUSY;
+	if (set.mm)
+		mmdrop(set.mm);
+	set.mm = value ? current->mm : NULL;
+	set.base = value;
+	if (set.mm)
+		mmgrab(set.mm);
+	return 0;
+}
+DEFINE_DEBUGFS_ATTRIBUTE(user_fops, get_user_base, set_user_base, "0x%llx\n");
+
 static int get_consumer(void *data, u64 *value)
 {
 	*value = ((struct test_consumer *)data)->listens;
@@ -556,6 +626,7 @@ static int __init test_pmu_init(void)
 	debugfs_create_file("stores_per_s", 0600, dir, &rate[1], &rate_fops);
 	debugfs_create_file("pages", 0600, dir, NULL, &pages_fops);
 	debugfs_create_file("order", 0600, dir, NULL, &order_fops);
+	debugfs_create_file("user", 0600, dir, NULL, &user_fops);
 	debugfs_create_file("produced", 0400, dir, NULL, &produced_fops);
 	debugfs_create_u64("told", 0400, dir, &first.calls);
 	debugfs_create_file("last", 0400, dir, NULL, &last_fops);

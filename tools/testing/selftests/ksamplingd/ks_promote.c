@@ -1,0 +1,769 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * R-31: hot pages of slow memory go to fast memory. In a guest whose node 1 has no CPU, and
+ * is of a lower tier. The test PMU says which pages of this program are accessed.
+ */
+#include <fcntl.h>
+#include <linux/mempolicy.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "ks_util.h"
+
+#define FAST		0
+#define SLOW		1
+#define PAGE		4096UL
+#define HUGE		(512 * PAGE)
+#define TIERS		"/sys/devices/virtual/memory_tiering/"
+#define DEMOTION	"/sys/kernel/mm/numa/demotion_enabled"
+
+/* ------------------------------- What it says ------------------------------- */
+
+struct account {
+	unsigned long long told, promoted, queued, dropped, failed, returned;
+};
+
+static unsigned long long number_in(const char *path, const char *word)
+{
+	char text[32768], line[64], *at;
+
+	EXPECT(read_text(path, text, sizeof(text)) > 0, "no %s", path);
+	snprintf(line, sizeof(line), "%s ", word);
+	for (at = text; at; at = strchr(at, '\n')) {
+		at += *at == '\n';
+		if (!strncmp(at, line, strlen(line)))
+			return strtoull(at + strlen(line), NULL, 10);
+	}
+	EXPECT(false, "%s: no %s", path, word);
+	return 0;
+}
+
+static unsigned long long get_promotion(const char *word)
+{
+	return number_in(VIEWS "promotion", word);
+}
+
+/* All of it at one moment, and it adds up. */
+static struct account get_account(void)
+{
+	char text[4096], word[32], *line, *save;
+	struct account a = {};
+	unsigned long long n;
+
+	EXPECT(read_text(VIEWS "promotion", text, sizeof(text)) > 0, "no promotion");
+	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		EXPECT(sscanf(line, "%31s %llu", word, &n) == 2, "promotion: %s", line);
+		if (!strcmp(word, "told"))
+			a.told = n;
+		else if (!strcmp(word, "promoted"))
+			a.promoted = n;
+		else if (!strcmp(word, "queued"))
+			a.queued = n;
+		else if (!strcmp(word, "dropped"))
+			a.dropped = n;
+		else if (!strcmp(word, "returned"))
+			a.returned = n;
+		else if (!strncmp(word, "failed_", 7))
+			a.failed += n;
+	}
+	EXPECT(a.told == a.promoted + a.queued + a.dropped + a.failed,
+	       "told of %llu, promoted %llu, queued %llu, dropped %llu, failed %llu",
+	       a.told, a.promoted, a.queued, a.dropped, a.failed);
+	return a;
+}
+
+static unsigned long long get_failed(const char *reason)
+{
+	char word[32];
+
+	snprintf(word, sizeof(word), "failed_%s", reason);
+	return get_promotion(word);
+}
+
+static unsigned long long get_vmstat(const char *word)
+{
+	return number_in("/proc/vmstat", word);
+}
+
+/* -------------------------------- Its memory -------------------------------- */
+
+static long set_policy(char *mem, size_t size, int mode, unsigned long nodes)
+{
+	return syscall(SYS_mbind, mem, size, mode, mode == MPOL_DEFAULT ? NULL : &nodes,
+		       mode == MPOL_DEFAULT ? 0 : 64, 0);
+}
+
+static int node_of(char *page)
+{
+	void *where = page;
+	int node = -1;
+
+	EXPECT(!syscall(SYS_move_pages, 0, 1, &where, NULL, &node, 0), "move_pages");
+	return node;
+}
+
+static unsigned int count_on(int node, char *mem, unsigned int nr, size_t size)
+{
+	unsigned int i, found = 0;
+
+	for (i = 0; i < nr; i++)
+		found += node_of(mem + i * size) == node;
+	return found;
+}
+
+static char *map(size_t size, size_t align)
+{
+	char *mem = mmap(NULL, size + align, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	EXPECT(mem != MAP_FAILED, "mmap");
+	mem = (char *)(((unsigned long)mem + align - 1) / align * align);
+	madvise(mem, size, align == HUGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+	return mem;
+}
+
+/* Memory that is slow, and need not be; pages or huge pages. */
+static char *slow_memory(unsigned int nr, size_t size)
+{
+	char *mem = map(nr * size, size);
+
+	EXPECT(!set_policy(mem, nr * size, MPOL_BIND, 1UL << SLOW), "mbind");
+	memset(mem, 1, nr * size);
+	EXPECT(!set_policy(mem, nr * size, MPOL_DEFAULT, 0), "mbind");
+	EXPECT(count_on(SLOW, mem, nr, size) == nr, "there is no place on the slow node");
+	return mem;
+}
+
+static bool is_slow_node(void)
+{
+	char list[64];
+	int tiers = 0, i;
+
+	for (i = 0; i < 256; i++) {
+		char path[128];
+
+		snprintf(path, sizeof(path), TIERS "memory_tier%d/nodelist", i);
+		if (read_text(path, list, sizeof(list)) > 0)
+			tiers++;
+	}
+	return tiers == 2;
+}
+
+static void no_promotion(void)
+{
+	set_knob("enabled", "0");
+	set_knob("promote", "0");
+	set_knob("promote_mb_per_s", "100");
+	write_text(KNOBS "promote_nodes", "\n");
+	write_text(DEMOTION, "0");
+	set_test_pmu("user", 0);
+}
+
+/* These pages are what is accessed, and all of them fit; nothing is on yet. */
+static void access_memory(char *mem, unsigned int nr, size_t size, unsigned long long per_s)
+{
+	undo_later(no_promotion);
+	use_test_pmu(nr, per_s);
+	if (size == HUGE) {
+		EXPECT(!set_test_pmu("order", 9), "order");
+		REQUIRE(!set_test_pmu("pages", nr), "no huge pages");
+	}
+	EXPECT(!set_test_pmu("user", (unsigned long)mem), "user");
+	EXPECT(!set_knob("window_ms", "200"), "window_ms");
+	EXPECT(!set_knob("cool_ms", "20000"), "cool_ms");
+}
+
+static void promote(bool on)
+{
+	EXPECT(!set_knob("promote", "%d", on), "promote %d", on);
+}
+
+static void require_tiers(void)
+{
+	REQUIRE(!access(KNOBS "promote", F_OK), "no promotion");
+	REQUIRE(is_slow_node(), "there is no slow memory");
+}
+
+/* Return: how many are fast in the end, or when it is that many. */
+static unsigned int wait_fast(char *mem, unsigned int nr, size_t size, unsigned int enough,
+			      unsigned int ms)
+{
+	unsigned int fast, waited;
+
+	for (waited = 0;; waited += 100) {
+		fast = count_on(FAST, mem, nr, size);
+		get_account();
+		if (fast >= enough || waited >= ms)
+			return fast;
+		sleep_ms(100);
+	}
+}
+
+/* ---------------------------------- Cases ---------------------------------- */
+
+static enum psi_result hot_goes_up(void)
+{
+	unsigned long long promoted, counted, fast, slow, samples;
+	unsigned int i, nr = 256, up;
+	char *mem;
+
+	require_tiers();
+	mem = slow_memory(nr, PAGE);
+	for (i = 0; i < nr; i++)
+		mem[i * PAGE] = i;
+	access_memory(mem, nr, PAGE, 20000000);
+	promoted = get_account().promoted;
+	counted = get_vmstat("ksamplingd_promoted");
+	fast = get_vmstat("ksamplingd_samples_fast");
+	slow = get_vmstat("ksamplingd_samples_slow");
+	samples = get_vmstat("ksamplingd_samples");
+	promote(true);
+	switch_on();
+	up = wait_fast(mem, nr, PAGE, nr * 9 / 10, 30000);
+	psi_note("%u of %u pages are promoted", up, nr);
+	EXPECT(up >= nr * 9 / 10, "only %u of %u pages are fast", up, nr);
+	switch_off();
+	promote(false);
+	up = count_on(FAST, mem, nr, PAGE);
+	EXPECT(get_account().promoted - promoted == up, "%llu are said to be promoted, not %u",
+	       get_account().promoted - promoted, up);
+	EXPECT(get_vmstat("ksamplingd_promoted") - counted == up, "vmstat");
+	EXPECT(!get_account().queued, "it is off, and some are queued");
+	fast = get_vmstat("ksamplingd_samples_fast") - fast;
+	slow = get_vmstat("ksamplingd_samples_slow") - slow;
+	samples = get_vmstat("ksamplingd_samples") - samples;
+	EXPECT(fast && slow && fast + slow == samples, "%llu samples fast, %llu slow of %llu",
+	       fast, slow, samples);
+	for (i = 0; i < nr; i++)
+		EXPECT(mem[i * PAGE] == (char)i, "page %u has something else in it", i);
+	return PSI_PASS;
+}
+
+static enum psi_result off_at_first(void)
+{
+	struct account before;
+	unsigned int nr = 64;
+	char *mem;
+
+	require_tiers();
+	mem = slow_memory(nr, PAGE);
+	access_memory(mem, nr, PAGE, 20000000);
+	EXPECT(!get_knob("promote"), "it is on");
+	before = get_account();
+	switch_on();
+	sleep_ms(3000);
+	EXPECT(count_on(SLOW, mem, nr, PAGE) == nr, "pages have moved");
+	EXPECT(get_account().told == before.told, "somebody was told");
+
+	/* Nor from nodes that are not wanted; and fast memory is none of them. */
+	EXPECT(!set_knob("promote_nodes", "%d", FAST), "promote_nodes");
+	promote(true);
+	sleep_ms(3000);
+	EXPECT(count_on(SLOW, mem, nr, PAGE) == nr, "pages of another node have moved");
+	EXPECT(get_account().told == before.told, "somebody was told");
+
+	/* but what is hot already, as soon as they are. */
+	EXPECT(!set_knob("promote_nodes", "%d", SLOW), "promote_nodes");
+	EXPECT(wait_fast(mem, nr, PAGE, nr / 2, 20000) >= nr / 2, "nothing moves");
+	return PSI_PASS;
+}
+
+/* Many pages, of which few are the hottest that fit. */
+static enum psi_result cold_stays(void)
+{
+	unsigned int nr = 8192, hot = 256, up, tail;
+	char *mem;
+
+	require_tiers();
+	REQUIRE(psi_slowness() == 1, "needs a kernel that does not check itself");
+	mem = slow_memory(nr, PAGE);
+	access_memory(mem, nr, PAGE, 20000000);
+	EXPECT(!set_knob("hot_target_mb", "1"), "hot_target_mb");
+	switch_on();
+	/* Before there is something to compare, two samples are many. */
+	sleep_ms(15000);
+	promote(true);
+	sleep_ms(10000);
+	up = count_on(FAST, mem, nr, PAGE);
+	tail = count_on(FAST, mem + nr / 2 * PAGE, nr / 2, PAGE);
+	psi_note("%u pages of %u are promoted, %u of the colder half", up, nr, tail);
+	EXPECT(up >= hot / 4, "only %u pages are promoted", up);
+	EXPECT(up <= hot * 4, "%u pages are promoted, where %u fit", up, hot);
+	EXPECT(tail <= hot / 16, "%u of the colder half are promoted", tail);
+	return PSI_PASS;
+}
+
+static unsigned long huge_kb(void)
+{
+	FILE *file = fopen("/proc/self/smaps_rollup", "r");
+	unsigned long kb = 0;
+	char line[256];
+
+	EXPECT(file, "smaps_rollup");
+	while (fgets(line, sizeof(line), file))
+		sscanf(line, "AnonHugePages: %lu", &kb);
+	fclose(file);
+	return kb;
+}
+
+/* Huge pages go whole, and no more of them than the rate allows. */
+static enum psi_result rate(void)
+{
+	unsigned int nr = 24, mb_per_s = 4, up;
+	double seconds;
+	__u64 from;
+	char *mem;
+
+	require_tiers();
+	mem = slow_memory(nr, HUGE);
+	REQUIRE(huge_kb() == nr * HUGE / 1024, "no huge pages");
+	access_memory(mem, nr, HUGE, 20000000);
+	EXPECT(!set_knob("promote_mb_per_s", "%u", mb_per_s), "promote_mb_per_s");
+	switch_on();
+	sleep_ms(2000);
+	promote(true);
+	from = now_ns();
+	sleep_ms(8000);
+	up = count_on(FAST, mem, nr, HUGE);
+	seconds = (now_ns() - from) / 1e9;
+	psi_note("%u MB in %.2f s at %u MB/s", 2 * up, seconds, mb_per_s);
+	/* One at once, and one ahead of time */
+	EXPECT(2 * up <= mb_per_s * seconds + 4, "too fast: %u MB in %.2f s", 2 * up, seconds);
+	EXPECT(2 * up >= mb_per_s * seconds * 0.7, "too slow: %u MB in %.2f s", 2 * up,
+	       seconds);
+	EXPECT(!set_knob("promote_mb_per_s", "1000"), "promote_mb_per_s");
+	EXPECT(wait_fast(mem, nr, HUGE, nr, 20000) == nr, "not all are promoted");
+	EXPECT(huge_kb() == nr * HUGE / 1024, "some were split: %lu kB are left", huge_kb());
+	return PSI_PASS;
+}
+
+static enum psi_result knobs(void)
+{
+	static const struct {
+		const char *name;
+		const char *good;
+		const char *bad[5];
+	} all[] = {
+		{ "promote", "1", { "2", "-1", "x", "1x", "4294967297" } },
+		{ "promote_mb_per_s", "7", { "0", "-1", "x", "100001", "4294967297" } },
+		{ "promote_nodes", "1", { "1000", "0-1000", "x", "-1", "3-1" } },
+	};
+	char before[64], after[64], path[128];
+	size_t i, k;
+
+	REQUIRE(!access(KNOBS "promote", F_OK), "no promotion");
+	undo_later(no_promotion);
+	for (i = 0; i < ARRAY_SIZE(all); i++) {
+		snprintf(path, sizeof(path), KNOBS "%s", all[i].name);
+		EXPECT(!set_knob(all[i].name, "%s", all[i].good), "%s: %s", all[i].name,
+		       all[i].good);
+		EXPECT(read_text(path, before, sizeof(before)) > 0, "%s", path);
+		EXPECT(atoi(before) == atoi(all[i].good), "%s is %s", all[i].name, before);
+		for (k = 0; k < ARRAY_SIZE(all[i].bad); k++) {
+			EXPECT(set_knob(all[i].name, "%s", all[i].bad[k]) == -EINVAL,
+			       "%s takes %s", all[i].name, all[i].bad[k]);
+			EXPECT(read_text(path, after, sizeof(after)) > 0 &&
+			       !strcmp(before, after), "%s: %s changes %s to %s", all[i].name,
+			       all[i].bad[k], before, after);
+		}
+	}
+	return PSI_PASS;
+}
+
+/* What is bound to the slow node stays, and so does what is locked or held. */
+static enum psi_result who_stays(void)
+{
+	unsigned long long policy, pinned, busy;
+	unsigned int nr = 32, i;
+	int ends[2], fd;
+	char *mem;
+
+	require_tiers();
+	mem = slow_memory(4 * nr, PAGE);
+	/* The first part is free to go. */
+	EXPECT(!set_policy(mem + nr * PAGE, nr * PAGE, MPOL_BIND, 1UL << SLOW), "mbind");
+	EXPECT(!mlock(mem + 2 * nr * PAGE, nr * PAGE), "mlock");
+	EXPECT(!pipe(ends), "pipe");
+	fcntl(ends[1], F_SETPIPE_SZ, 4 * nr * PAGE);
+	for (i = 3 * nr; i < 4 * nr; i++) {
+		struct iovec page = { mem + i * PAGE, PAGE };
+
+		fd = vmsplice(ends[1], &page, 1, 0);
+		EXPECT(fd == (int)PAGE, "vmsplice");
+	}
+	access_memory(mem, 4 * nr, PAGE, 20000000);
+	policy = get_failed("policy");
+	pinned = get_failed("pinned");
+	busy = get_failed("busy");
+	promote(true);
+	switch_on();
+	EXPECT(wait_fast(mem, nr, PAGE, nr, 30000) == nr, "what is free to go is not promoted");
+	sleep_ms(15000);
+	EXPECT(count_on(SLOW, mem + nr * PAGE, nr, PAGE) == nr, "mbind() is not kept");
+	EXPECT(count_on(SLOW, mem + 2 * nr * PAGE, nr, PAGE) == nr, "mlocked pages have moved");
+	EXPECT(count_on(SLOW, mem + 3 * nr * PAGE, nr, PAGE) == nr, "pages in a pipe have moved");
+	policy = get_failed("policy") - policy;
+	pinned = get_failed("pinned") - pinned;
+	busy = get_failed("busy") - busy;
+	psi_note("policy %llu, pinned %llu, busy %llu", policy, pinned, busy);
+	EXPECT(policy >= nr / 2 && policy <= nr, "policy: %llu", policy);
+	EXPECT(pinned >= nr / 2 && pinned <= nr, "pinned: %llu", pinned);
+	EXPECT(busy && busy <= nr, "busy: %llu", busy);
+	EXPECT(!get_account().queued, "it is tried for ever");
+	return PSI_PASS;
+}
+
+static enum psi_result task_policy(void)
+{
+	unsigned long nodes = 1UL << SLOW;
+	unsigned int nr = 32;
+	char *mem;
+
+	require_tiers();
+	mem = slow_memory(nr, PAGE);
+	access_memory(mem, nr, PAGE, 20000000);
+	EXPECT(!syscall(SYS_set_mempolicy, MPOL_BIND, &nodes, 64), "set_mempolicy");
+	promote(true);
+	switch_on();
+	sleep_ms(5000);
+	nr -= count_on(SLOW, mem, nr, PAGE);
+	EXPECT(!syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0), "set_mempolicy");
+	EXPECT(!nr, "%u pages have moved", nr);
+	EXPECT(get_failed("policy") > 0, "the reason is another one");
+	return PSI_PASS;
+}
+
+/* What is queued is freed, and other memory is put in its place. */
+static enum psi_result freed_meanwhile(void)
+{
+	unsigned int nr = 2048, round;
+	char *mem;
+
+	require_tiers();
+	mem = slow_memory(nr, PAGE);
+	access_memory(mem, nr, PAGE, 20000000);
+	EXPECT(!set_knob("promote_mb_per_s", "1"), "promote_mb_per_s");
+	EXPECT(!set_knob("quota_permille", "300"), "quota_permille");
+	promote(true);
+	switch_on();
+	for (round = 0; round < 20; round++) {
+		sleep_ms(200);
+		madvise(mem, nr * PAGE, MADV_DONTNEED);
+		memset(mem, 1, nr * PAGE / 2);
+		get_account();
+	}
+	switch_off();
+	EXPECT(!set_knob("promote_mb_per_s", "1000"), "promote_mb_per_s");
+	sleep_ms(2000);
+	EXPECT(!get_account().queued, "%llu are queued still", get_account().queued);
+	return PSI_PASS;
+}
+
+/* Everything on and off, while all else goes on. */
+static enum psi_result on_and_off(void)
+{
+	unsigned int nr = 1024, i, k;
+	void *pages[64];
+	int nodes[64], status[64];
+	char *mem;
+
+	require_tiers();
+	mem = slow_memory(nr, PAGE);
+	access_memory(mem, nr, PAGE, 20000000);
+	switch_on();
+	for (i = 0; i < 60; i++) {
+		promote(i % 2 == 0);
+		get_account();
+		if (i % 5 == 4)
+			switch_off();
+		/* Back again, as others could do */
+		for (k = 0; k < 64; k++) {
+			pages[k] = mem + k * PAGE;
+			nodes[k] = SLOW;
+		}
+		syscall(SYS_move_pages, 0, 64, pages, nodes, status, 2 /* MPOL_MF_MOVE */);
+		sleep_ms(50);
+		if (i % 5 == 4)
+			switch_on();
+	}
+	promote(false);
+	EXPECT(!find_task("kspromoted"), "the thread is there still");
+	EXPECT(!get_account().queued, "some are queued");
+	EXPECT(!get_promotion("past_bytes"), "something is remembered");
+	return PSI_PASS;
+}
+
+static unsigned long free_kb(int node)
+{
+	char path[64], text[8192], *at;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/meminfo", node);
+	EXPECT(read_text(path, text, sizeof(text)) > 0, "%s", path);
+	at = strstr(text, "MemFree:");
+	EXPECT(at, "%s", text);
+	return strtoul(at + strlen("MemFree:"), NULL, 10);
+}
+
+/* Takes what there is on the fast node, which then has no room. */
+static void fill_fast_node(void)
+{
+	size_t size = (free_kb(FAST) + 1024) / 1024 * 1024 * 1024;
+	char *mem = map(size, PAGE);
+
+	EXPECT(!set_policy(mem, size, MPOL_PREFERRED, 1UL << FAST), "mbind");
+	memset(mem, 1, size);
+}
+
+static enum psi_result full(void)
+{
+	unsigned long long failed, demoted;
+	unsigned int nr = 512, up;
+	char *mem;
+
+	require_tiers();
+	mem = slow_memory(nr, PAGE);
+	access_memory(mem, nr, PAGE, 20000000);
+	fill_fast_node();
+	failed = get_failed("full");
+	promote(true);
+	switch_on();
+	sleep_ms(15000);
+	up = count_on(FAST, mem, nr, PAGE);
+	psi_note("%u are promoted, %llu not, %lu kB are free", up, get_failed("full") - failed,
+		 free_kb(FAST));
+	EXPECT(up <= nr / 8, "%u are promoted where there is no room", up);
+	EXPECT(get_failed("full") > failed, "the reason is another one");
+
+	/* With demotion, there comes to be room. */
+	demoted = get_vmstat("pgdemote_kswapd");
+	EXPECT(!write_text(DEMOTION, "1"), "demotion");
+	promote(false);
+	promote(true);
+	up = wait_fast(mem, nr, PAGE, nr / 2, 60000);
+	psi_note("%u are promoted, %llu demoted", up, get_vmstat("pgdemote_kswapd") - demoted);
+	EXPECT(up >= nr / 2, "only %u are promoted", up);
+	EXPECT(get_vmstat("pgdemote_kswapd") > demoted, "nothing was demoted");
+	return PSI_PASS;
+}
+
+static void move_back(char *mem, unsigned int nr, size_t size)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		void *page = mem + i * size;
+		int node = SLOW, status;
+
+		EXPECT(!syscall(SYS_move_pages, 0, 1, &page, &node, &status, 2) &&
+		       status == SLOW, "move_pages: %d", status);
+	}
+}
+
+/* If much comes back, less is promoted; and that is seen. */
+static enum psi_result much_returns(void)
+{
+	unsigned int nr = 8, kb;
+	struct account before;
+	char *mem;
+
+	require_tiers();
+	mem = slow_memory(nr, HUGE);
+	REQUIRE(huge_kb() == nr * HUGE / 1024, "no huge pages");
+	access_memory(mem, nr, HUGE, 20000000);
+	before = get_account();
+	promote(true);
+	kb = get_promotion("promote_kb_per_s_now");
+	EXPECT(kb == 100 * 1024, "the rate is %u kB/s", kb);
+	switch_on();
+	EXPECT(wait_fast(mem, nr, HUGE, nr, 20000) == nr, "not all are promoted");
+	/* No more of it */
+	switch_off();
+	EXPECT(get_account().returned == before.returned, "some have returned by themselves");
+	move_back(mem, nr, HUGE);
+	EXPECT(get_account().returned == before.returned, "what nobody follows returns");
+
+	switch_on();
+	EXPECT(wait_fast(mem, nr, HUGE, nr, 20000) == nr, "not all are promoted");
+	EXPECT(!set_test_pmu("accesses_per_s", 0), "accesses_per_s");
+	move_back(mem, nr, HUGE);
+	EXPECT(get_account().returned == before.returned + nr * 512, "%llu have returned",
+	       get_account().returned - before.returned);
+	EXPECT(get_vmstat("ksamplingd_returned") >= nr * 512, "vmstat");
+	EXPECT(get_promotion("past_bytes"), "nothing is remembered");
+	sleep_ms(32000);
+	EXPECT(get_promotion("returned_permille") >= 500, "%llu permille are said to return",
+	       get_promotion("returned_permille"));
+	EXPECT(get_promotion("promote_kb_per_s_now") <= kb / 2, "the rate is %llu kB/s",
+	       get_promotion("promote_kb_per_s_now"));
+	sleep_ms(150000);
+	EXPECT(get_promotion("promote_kb_per_s_now") == kb, "the rate stays low");
+	/* What is freed is forgotten. */
+	munmap(mem, nr * HUGE);
+	sleep_ms(3000);
+	EXPECT(!get_promotion("past_bytes"), "something is remembered");
+	return PSI_PASS;
+}
+
+/* ------------------------- A page, sample for sample ------------------------- */
+
+#define WATCHED	((char *)0x200000000000UL)
+
+static void touch(int times)
+{
+	while (times--)
+		__atomic_store_n((long *)WATCHED, times, __ATOMIC_RELAXED);
+	sleep_ms(300);
+}
+
+static enum psi_result earns_more(void)
+{
+	unsigned long long barred, returned;
+	int n;
+
+	require_tiers();
+	REQUIRE(!access(TEST_PMU "breakpoint", F_OK), "no breakpoints");
+	undo_later(no_promotion);
+	undo_later(reset_knobs);
+	reset_knobs();
+	EXPECT(!set_test_pmu("breakpoint", (unsigned long)WATCHED), "breakpoint");
+	EXPECT(!set_knob("source", "breakpoint"), "source");
+	EXPECT(!set_knob("quota_permille", "0"), "quota");
+	EXPECT(!set_knob("load_period", "199"), "period");
+	EXPECT(!set_knob("cool_ms", "3600000"), "cool_ms");
+	EXPECT(!set_knob("window_ms", "100"), "window");
+	EXPECT(mmap(WATCHED, PAGE, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == WATCHED, "mmap");
+	madvise(WATCHED, PAGE, MADV_NOHUGEPAGE);
+	EXPECT(!set_policy(WATCHED, PAGE, MPOL_BIND, 1UL << SLOW), "mbind");
+	WATCHED[0] = 1;
+	EXPECT(!set_policy(WATCHED, PAGE, MPOL_DEFAULT, 0), "mbind");
+	promote(true);
+	switch_on();
+	sleep_ms(100);
+	REQUIRE(get_status("rings") > 0, "it does not sample");
+	wait_windows(2);
+	barred = get_failed("barred");
+	returned = get_account().returned;
+
+	touch(1);
+	EXPECT(node_of(WATCHED) == SLOW, "one sample is enough");
+	touch(1);
+	EXPECT(node_of(WATCHED) == FAST, "two samples are not enough");
+	/* From then on it takes 4, 8, 16 and 16 of them. */
+	for (n = 2; n <= 5; n++) {
+		int wanted = 1 << (n < 4 ? n : 4), had = n < 3 ? 2 : 1 << (n - 1 < 4 ? n - 1 : 4);
+
+		move_back(WATCHED, 1, PAGE);
+		EXPECT(get_account().returned == returned + n - 1, "%llu have returned",
+		       get_account().returned - returned);
+		if (wanted - 1 > had) {
+			touch(wanted - 1 - had);
+			EXPECT(node_of(WATCHED) == SLOW, "%d samples are enough after %d returns",
+			       wanted - 1, n - 1);
+			EXPECT(get_failed("barred") > barred, "the reason is another one");
+		}
+		touch(1);
+		EXPECT(node_of(WATCHED) == FAST, "%d samples are not enough after %d returns",
+		       wanted, n - 1);
+		barred = get_failed("barred");
+	}
+	return PSI_PASS;
+}
+
+/* -------------------------------- A group of its own -------------------------------- */
+
+#define GROUP	"/sys/fs/cgroup/ks_promote"
+
+static void leave_group(void)
+{
+	write_text("/sys/fs/cgroup/cgroup.procs", "0");
+	rmdir(GROUP);
+}
+
+static void enter_group(const char *controller)
+{
+	write_text("/sys/fs/cgroup/cgroup.subtree_control", "+%s", controller);
+	undo_later(leave_group);
+	REQUIRE(!mkdir(GROUP, 0755), "no cgroup");
+	EXPECT(!write_text(GROUP "/cgroup.procs", "0"), "cgroup.procs");
+}
+
+static unsigned long long group_bytes(const char *node)
+{
+	char text[8192], *at;
+
+	EXPECT(read_text(GROUP "/memory.numa_stat", text, sizeof(text)) > 0, "numa_stat");
+	at = strstr(text, "anon ");
+	at = at ? strstr(at, node) : NULL;
+	EXPECT(at, "numa_stat: %s", text);
+	return strtoull(at + strlen(node), NULL, 10);
+}
+
+static enum psi_result stays_charged(void)
+{
+	unsigned int nr = 512;
+	char *mem;
+
+	require_tiers();
+	enter_group("memory");
+	REQUIRE(!access(GROUP "/memory.numa_stat", F_OK), "no memory cgroup");
+	mem = slow_memory(nr, PAGE);
+	EXPECT(group_bytes("N1=") >= nr * PAGE, "it is not charged");
+	access_memory(mem, nr, PAGE, 20000000);
+	promote(true);
+	switch_on();
+	EXPECT(wait_fast(mem, nr, PAGE, nr / 2, 30000) >= nr / 2, "not promoted");
+	switch_off();
+	sleep_ms(3000);		/* until what is counted on each CPU is summed up */
+	EXPECT(group_bytes("N0=") >= count_on(FAST, mem, nr, PAGE) * PAGE,
+	       "%llu are charged on the fast node", group_bytes("N0="));
+	return PSI_PASS;
+}
+
+static enum psi_result stays_in_cpuset(void)
+{
+	unsigned int nr = 64;
+	unsigned long long policy;
+	char *mem;
+
+	require_tiers();
+	mem = slow_memory(nr, PAGE);
+	access_memory(mem, nr, PAGE, 20000000);
+	enter_group("cpuset");
+	REQUIRE(!write_text(GROUP "/cpuset.mems", "%d", SLOW), "no cpuset");
+	policy = get_failed("policy");
+	promote(true);
+	switch_on();
+	sleep_ms(5000);
+	EXPECT(count_on(SLOW, mem, nr, PAGE) == nr, "pages have moved");
+	EXPECT(get_failed("policy") > policy, "the reason is another one");
+	return PSI_PASS;
+}
+
+static const struct psi_case cases[] = {
+	{ "R-31 off until it is switched on, from nodes that are wanted", off_at_first },
+	{ "R-31 bounds of knobs", knobs },
+	{ "R-31 hot pages of slow memory go to fast memory", hot_goes_up },
+	{ "R-31 cold pages stay", cold_stays },
+	{ "R-31 huge pages go whole, at the rate", rate },
+	{ "R-31 pages that are bound, locked or held stay", who_stays },
+	{ "R-31 pages stay where their task wants them", task_policy },
+	{ "R-31 pages that are freed meanwhile", freed_meanwhile },
+	{ "R-31 a page that came back has to be hotter", earns_more },
+	{ "R-31 much that comes back lowers the rate", much_returns },
+	{ "R-31 on and off under load", on_and_off },
+	{ "R-31 pages stay charged to their group", stays_charged },
+	{ "R-31 pages stay in the cpuset of their task", stays_in_cpuset },
+	{ "R-31 a full node", full },
+};
+
+int main(int argc, char **argv)
+{
+	return psi_main(argc, argv, cases, ARRAY_SIZE(cases));
+}
