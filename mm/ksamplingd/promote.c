@@ -412,12 +412,14 @@ static bool look_at_user(struct folio *folio, struct vm_area_struct *vma, unsign
 {
 	DEFINE_FOLIO_VMA_WALK(walk, folio, vma, addr, 0);
 	struct ks_users *users = data;
+	bool mapped = false;
 
-	/* It may have its own copy. */
-	if (!page_vma_mapped_walk(&walk))
+	/* To the end, which leaves no lock. */
+	while (page_vma_mapped_walk(&walk))
+		mapped = true;
+	/* It has its own copy. */
+	if (!mapped)
 		return true;
-	page_vma_mapped_walk_done(&walk);
-
 	/* Who has that lock may wait for the one that is held here. */
 	if (!mmap_read_trylock(vma->vm_mm)) {
 		users->why = KS_BUSY;
@@ -514,12 +516,12 @@ static enum ks_failure prepare(struct ks_item *item, u32 more_pages)
 		return KS_GONE;
 
 	why = look_at_folio(item->folio, c, item->nid);
-	if (!why)
-		why = look_at_users(item->folio, item->nid, item->target);
 	if (!why && !has_room(item->target, BIT(c->order) + more_pages)) {
 		make_room(item->target, c->order);
 		why = KS_NO_ROOM;
 	}
+	if (!why)
+		why = look_at_users(item->folio, item->nid, item->target);
 	if (!why)
 		why = isolate(item->folio);
 	/* Whoever has isolated it has another reference. */

@@ -176,11 +176,8 @@ static u64 phys_of(struct mm_struct *mm, unsigned long addr)
 		return 0;
 	if (pmd_leaf(pmd))
 		return PFN_PHYS(pmd_pfn(pmd)) + (addr & ~PMD_MASK);
-	ptep = pte_offset_map(&pmd, addr);
-	if (!ptep)
-		return 0;
+	ptep = pte_offset_kernel(&pmd, addr);
 	pte = ptep_get_lockless(ptep);
-	pte_unmap(ptep);
 	return pte_present(pte) ? PFN_PHYS(pte_pfn(pte)) + (addr & ~PAGE_MASK) : 0;
 }
 

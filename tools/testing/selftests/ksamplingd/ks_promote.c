@@ -455,13 +455,16 @@ static enum psi_result freed_meanwhile(void)
 	for (round = 0; round < 20; round++) {
 		sleep_ms(200);
 		madvise(mem, nr * PAGE, MADV_DONTNEED);
+		EXPECT(!set_policy(mem, nr * PAGE, MPOL_BIND, 1UL << SLOW), "mbind");
 		memset(mem, 1, nr * PAGE / 2);
+		EXPECT(!set_policy(mem, nr * PAGE, MPOL_DEFAULT, 0), "mbind");
 		get_account();
 	}
 	switch_off();
 	EXPECT(!set_knob("promote_mb_per_s", "1000"), "promote_mb_per_s");
 	sleep_ms(2000);
 	EXPECT(!get_account().queued, "%llu are queued still", get_account().queued);
+	psi_note("gone %llu, cold %llu", get_failed("gone"), get_failed("cold"));
 	return PSI_PASS;
 }
 
@@ -597,7 +600,7 @@ static enum psi_result much_returns(void)
 	EXPECT(get_vmstat("ksamplingd_returned") >= nr * 512, "vmstat");
 	EXPECT(get_promotion("past_bytes"), "nothing is remembered");
 	sleep_ms(32000);
-	EXPECT(get_promotion("returned_permille") >= 500, "%llu permille are said to return",
+	EXPECT(get_promotion("returned_permille") >= 300, "%llu permille are said to return",
 	       get_promotion("returned_permille"));
 	EXPECT(get_promotion("promote_kb_per_s_now") <= kb / 2, "the rate is %llu kB/s",
 	       get_promotion("promote_kb_per_s_now"));
@@ -605,7 +608,7 @@ static enum psi_result much_returns(void)
 	EXPECT(get_promotion("promote_kb_per_s_now") == kb, "the rate stays low");
 	/* What is freed is forgotten. */
 	munmap(mem, nr * HUGE);
-	sleep_ms(3000);
+	sleep_ms(5000);
 	EXPECT(!get_promotion("past_bytes"), "something is remembered");
 	return PSI_PASS;
 }
