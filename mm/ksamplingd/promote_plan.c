@@ -28,6 +28,7 @@
 
 #include "promote_plan.h"
 
+#define HOUR_NS		(3600ULL * NSEC_PER_SEC)
 #define WHEN_MASK	GENMASK(27, 0)
 
 /* ---------------------------------- Queue ---------------------------------- */
@@ -187,9 +188,10 @@ void ks_rate_fill(struct ks_rate *r, u32 mb_per_s, u32 shift, u64 now_ns)
 {
 	u64 per_s = ((u64)mb_per_s * SZ_1M) >> shift;
 	s64 most = max(per_s / 10, (u64)SZ_2M);
+	/* That is enough at any rate, and there is no product of it that is too large. */
+	u64 ns = min(now_ns - r->filled_ns, HOUR_NS);
 
-	r->bytes += min(mul_u64_u64_div_u64(per_s, now_ns - r->filled_ns, NSEC_PER_SEC),
-			(u64)S64_MAX / 2);
+	r->bytes += mul_u64_u64_div_u64(per_s, ns, NSEC_PER_SEC);
 	r->bytes = min(r->bytes, most);
 	r->filled_ns = now_ns;
 }
