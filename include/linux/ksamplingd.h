@@ -34,7 +34,8 @@ struct ks_hot_page {
 
 /**
  * enum ks_answer - what a consumer makes of it
- * @KS_DONE:  no more of this page, unless it becomes hot anew, or gets to another node
+ * @KS_DONE:  no more of this page, unless it becomes hot anew, or gets to another node, or
+ *	       ksamplingd_ask_again() asks for it
  * @KS_LATER: ask again, if it is still hot: at its first sample in a later window,
  *	       or at one after that if eight windows have gone by
  */
@@ -60,6 +61,7 @@ struct ks_consumer {
 #ifdef CONFIG_KSAMPLINGD
 int ksamplingd_register(struct ks_consumer *c);
 void ksamplingd_unregister(struct ks_consumer *c);
+void ksamplingd_ask_again(struct ks_consumer *c, unsigned long pfn);
 
 /* On while there is heat to look after. */
 DECLARE_STATIC_KEY_FALSE(ks_pages_have_heat);
@@ -83,6 +85,7 @@ static inline void ksamplingd_migrated(struct folio *to, struct folio *from)
 #else
 static inline int ksamplingd_register(struct ks_consumer *c) { return 0; }
 static inline void ksamplingd_unregister(struct ks_consumer *c) {}
+static inline void ksamplingd_ask_again(struct ks_consumer *c, unsigned long pfn) {}
 static inline void ksamplingd_freed(struct page *page, unsigned int order) {}
 static inline void ksamplingd_migrated(struct folio *to, struct folio *from) {}
 #endif

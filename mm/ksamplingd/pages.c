@@ -19,6 +19,7 @@
  *	the thread		a sample; what has become cold; who knows of it
  *	ksamplingd_freed()	to 0; on any CPU, in any context but NMI
  *	ksamplingd_migrated()	to 0, and that of the new place to what was here; likewise
+ *	ksamplingd_ask_again()	who knows of it; likewise
  *
  * All of them by cmpxchg() or xchg(), so that whoever replaces a word knows what was there,
  * and takes that, and only that, out of the histogram. The histograms are the thread's.
@@ -202,7 +203,7 @@ int ksamplingd_register(struct ks_consumer *c)
 		slot = ffz(ks_slots);
 	if (slot >= KS_MAX_CONSUMERS)
 		return -EBUSY;
-	c->slot = slot;
+	WRITE_ONCE(c->slot, slot);
 	rcu_assign_pointer(ks_consumers[slot], c);
 	WRITE_ONCE(ks_slots, ks_slots | BIT(slot));
 	return 0;
@@ -267,6 +268,26 @@ static void ask_later(unsigned long pfn, unsigned long slots)
 		new = old;
 		new.told &= ~slots;
 	} while (!try_cmpxchg(&place->word, &old.word, new.word));
+}
+
+/**
+ * ksamplingd_ask_again - be told again of a page, as if the answer had been KS_LATER
+ * @c:	 who has said that it is done with it
+ * @pfn: as it was told
+ *
+ * Nothing happens if the page is not hot any more, or @c is not registered.
+ *
+ * Context: any but NMI and hard interrupts.
+ */
+void ksamplingd_ask_again(struct ks_consumer *c, unsigned long pfn)
+{
+	unsigned int slot;
+
+	/* As long as that is held, nobody who is found there gets another place. */
+	guard(srcu)(&ks_consumers_srcu);
+	slot = READ_ONCE(c->slot);
+	if (srcu_dereference(ks_consumers[slot], &ks_consumers_srcu) == c)
+		ask_later(pfn, BIT(slot));
 }
 
 static void tell(const struct ks_hot_page *page, unsigned long slots)

@@ -48,6 +48,7 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
+#include <linux/swap.h>
 #include <linux/sysctl.h>
 #include <linux/vmstat.h>
 #include <linux/wait.h>
@@ -76,8 +77,8 @@ enum ks_failure {
 	KS_SPECIAL,		/* not memory of programs, or none that is migrated */
 	KS_SHARED,		/* by too many */
 	KS_POLICY,		/* mempolicy or cpuset of a user */
-	KS_BUSY,		/* somebody else has to do with it; until the end of all tries */
-	KS_NO_ROOM,		/* no room; likewise */
+	KS_BUSY,		/* somebody else has to do with it, at all tries */
+	KS_NO_ROOM,		/* likewise */
 	KS_NR_FAILURES,
 };
 
@@ -164,6 +165,7 @@ static struct ks_batch *ks_batch;
 static struct ks_rate ks_rate;
 static struct ks_returns ks_returns;
 static int ks_next_nid;				/* whose turn it is */
+static bool ks_saw_unlisted;			/* a page that was on no list of reclaim */
 
 static bool is_source(int nid)
 {
@@ -185,30 +187,6 @@ static void count_dropped(unsigned long pages)
 {
 	ks_promoted.dropped += pages;
 	count_vm_events(KSAMPLINGD_DROPPED, pages);
-}
-
-static bool is_for_now(enum ks_failure why)
-{
-	return why == KS_BUSY || why == KS_NO_ROOM;
-}
-
-/* A candidate was tried. */
-static void settle(int nid, struct ks_candidate *c, enum ks_failure why)
-{
-	struct ks_queue *q = &ks_queues[nid];
-	unsigned long pages = BIT(c->order);
-
-	spin_lock(&ks_lock);
-	if (!is_for_now(why) || !ks_queue_again(q, c, ktime_get_ns())) {
-		if (why) {
-			count_failed(why, pages);
-		} else {
-			ks_promoted.promoted += pages;
-			count_vm_events(KSAMPLINGD_PROMOTED, pages);
-		}
-		ks_queue_done(q, c);
-	}
-	spin_unlock(&ks_lock);
 }
 
 /* ---------------------------------- Consumer ---------------------------------- */
@@ -454,7 +432,18 @@ static enum ks_failure why_not_lru(struct folio *folio)
 	if (folio_test_slab(folio) || page_has_type(&folio->page) ||
 	    !READ_ONCE(folio->mapping))
 		return KS_SPECIAL;
+	ks_saw_unlisted = true;
 	return KS_BUSY;
+}
+
+/* Besides those who map it, the page cache, and the one here. */
+static bool has_other_references(struct folio *folio)
+{
+	int refs = folio_mapcount(folio) + folio_test_private(folio) + 1;
+
+	if (!folio_test_anon(folio) || folio_test_swapcache(folio))
+		refs += folio_nr_pages(folio);
+	return folio_ref_count(folio) > refs;
 }
 
 static bool has_too_many_users(struct folio *folio)
@@ -484,6 +473,9 @@ static enum ks_failure look_at_folio(struct folio *folio, const struct ks_candid
 		return why_not_lru(folio);
 	if (has_too_many_users(folio))
 		return KS_SHARED;
+	/* Do not unmap it to find that out. */
+	if (has_other_references(folio))
+		return KS_BUSY;
 	/* Not every filesystem can move what is dirty without waiting. */
 	if (folio_test_writeback(folio) || (folio_is_file_lru(folio) && folio_test_dirty(folio)))
 		return KS_BUSY;
@@ -506,16 +498,15 @@ static enum ks_failure prepare(struct ks_item *item, u32 more_pages)
 	enum ks_failure why;
 
 	item->heat = ks_pages_hot_heat(c->pfn, c->order);
-	if (!item->heat)
-		return KS_COLD;
 	item->target = target_of(item->nid, c->from_nid);
-	if (item->target == NUMA_NO_NODE)
-		return KS_NO_ROOM;
 	item->folio = ks_pages_folio(c->pfn);
+	/* Who splits or migrates it lets nobody else get a reference. */
 	if (!item->folio)
-		return KS_GONE;
+		return item->heat ? KS_BUSY : KS_GONE;
 
-	why = look_at_folio(item->folio, c, item->nid);
+	why = item->heat ? look_at_folio(item->folio, c, item->nid) : KS_COLD;
+	if (!why && item->target == NUMA_NO_NODE)
+		why = KS_NO_ROOM;
 	if (!why && !has_room(item->target, BIT(c->order) + more_pages)) {
 		make_room(item->target, c->order);
 		why = KS_NO_ROOM;
@@ -553,6 +544,36 @@ static void give_back(int nid, struct ks_candidate *c)
 	spin_lock(&ks_lock);
 	ks_queue_back(&ks_queues[nid], c);
 	spin_unlock(&ks_lock);
+}
+
+static bool is_for_now(enum ks_failure why)
+{
+	return why == KS_BUSY || why == KS_NO_ROOM;
+}
+
+/* A candidate was tried. If that may do another time, it is told of again while it is hot. */
+static void settle(int nid, struct ks_candidate *c, enum ks_failure why)
+{
+	unsigned long pfn = c->pfn, pages = BIT(c->order);
+	struct ks_queue *q = &ks_queues[nid];
+	bool done;
+
+	spin_lock(&ks_lock);
+	done = !is_for_now(why) || !ks_queue_again(q, c, ktime_get_ns());
+	if (done) {
+		if (why) {
+			count_failed(why, pages);
+		} else {
+			ks_promoted.promoted += pages;
+			count_vm_events(KSAMPLINGD_PROMOTED, pages);
+		}
+		ks_queue_done(q, c);
+	}
+	spin_unlock(&ks_lock);
+
+	/* What is cold may become hot before somebody sees that it was not. */
+	if (done && (is_for_now(why) || why == KS_COLD))
+		ksamplingd_ask_again(&consumer, pfn);
 }
 
 static void count_candidate(const struct ks_item *item)
@@ -728,6 +749,10 @@ static void look_back(u32 *run, u64 *promoted, long *returned)
 	ks_returns_window(&ks_returns, now_s);
 
 	make_queues();
+	/* It may be one that waits on its CPU for some others, to be put on a list. */
+	if (ks_saw_unlisted)
+		lru_add_drain_all();
+	ks_saw_unlisted = false;
 	/* In between, nobody told what became of pages. */
 	if (*run != ks_pages_run())
 		ks_past_drop_all();
