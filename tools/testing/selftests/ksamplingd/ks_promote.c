@@ -239,6 +239,8 @@ static void access_memory(char *mem, unsigned int nr, size_t size, unsigned long
 	EXPECT(!set_test_pmu("user", (unsigned long)mem), "user");
 	EXPECT(!set_knob("window_ms", "200"), "window_ms");
 	EXPECT(!set_knob("cool_ms", "20000"), "cool_ms");
+	/* As many samples as in another kernel */
+	EXPECT(!set_knob("quota_permille", "%d", 30 * psi_slowness()), "quota_permille");
 }
 
 static void promote(bool on)
