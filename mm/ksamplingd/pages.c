@@ -282,12 +282,14 @@ static void ask_later(unsigned long pfn, unsigned long slots)
 void ksamplingd_ask_again(struct ks_consumer *c, unsigned long pfn)
 {
 	unsigned int slot;
+	int index;
 
 	/* As long as that is held, nobody who is found there gets another place. */
-	guard(srcu)(&ks_consumers_srcu);
+	index = srcu_read_lock(&ks_consumers_srcu);
 	slot = READ_ONCE(c->slot);
 	if (srcu_dereference(ks_consumers[slot], &ks_consumers_srcu) == c)
 		ask_later(pfn, BIT(slot));
+	srcu_read_unlock(&ks_consumers_srcu, index);
 }
 
 static void tell(const struct ks_hot_page *page, unsigned long slots)

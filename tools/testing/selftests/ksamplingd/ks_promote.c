@@ -759,8 +759,8 @@ static enum psi_result few_pages(void)
 		access_memory(mem, nr, PAGE, 20000000);
 		promote(true);
 		switch_on();
-		EXPECT(wait_fast(mem, nr, PAGE, nr, 5000) == nr, "round %u: only %u of %u are promoted",
-		       round, count_on(FAST, mem, nr, PAGE), nr);
+		EXPECT(wait_fast(mem, nr, PAGE, nr, 5000) == nr, "round %u: only %u are promoted",
+		       round, count_on(FAST, mem, nr, PAGE));
 		switch_off();
 		promote(false);
 	}
