@@ -734,7 +734,7 @@ static void make_queues(void)
 }
 
 /* Once in a second */
-static void look_back(u32 *run, u64 *promoted, long *returned)
+static void look_back(u64 *promoted, long *returned)
 {
 	u64 now_s = ktime_get_seconds(), up;
 	long back = atomic_long_read(&ks_returned);
@@ -753,12 +753,17 @@ static void look_back(u32 *run, u64 *promoted, long *returned)
 	if (ks_saw_unlisted)
 		lru_add_drain_all();
 	ks_saw_unlisted = false;
-	/* In between, nobody told what became of pages. */
-	if (*run != ks_pages_run())
+	ks_past_sweep(now_s);
+}
+
+/* If sampling was off in between, nobody told what became of pages. */
+static void forget_run(u32 *run)
+{
+	u32 now = ks_pages_run();
+
+	if (*run != now)
 		ks_past_drop_all();
-	else
-		ks_past_sweep(now_s);
-	*run = ks_pages_run();
+	*run = now;
 }
 
 static int kspromoted(void *data)
@@ -771,8 +776,10 @@ static int kspromoted(void *data)
 	set_freezable();
 	while (!kthread_should_stop()) {
 		wait_event_freezable_timeout(ks_wait, kthread_should_stop() || has_work(), HZ);
+		/* Before something is promoted that is to be remembered */
+		forget_run(&run);
 		if (time_after_eq(jiffies, next)) {
-			look_back(&run, &promoted, &returned);
+			look_back(&promoted, &returned);
 			next = jiffies + HZ;
 		}
 		if (has_work() && !one_batch(ks_batch))
