@@ -3,16 +3,13 @@
  * Drawing of the screen: a line about what is shown, the table, what is behind the pressure
  * of the chosen group, and a line about the keys.
  */
-#include <langinfo.h>
-#include <ncurses.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <wchar.h>
 
 #include "compat.h"
 #include "screen.h"
+#include "terminal.h"
 #include "units.h"
 
 #define HEAD_LINES	3
@@ -20,63 +17,10 @@
 #define HIGH_PCT	50
 #define MEDIUM_PCT	10
 
-static attr_t attr_high, attr_medium, attr_zero = A_DIM;
-static bool unicode;
-
-/**
- * draw_init - find out what the terminal can show
- * @options: what of it is wanted
- */
-void draw_init(const struct options *options)
-{
-	unicode = !options->ascii && !strcmp(nl_langinfo(CODESET), "UTF-8");
-	attr_high = A_BOLD | A_UNDERLINE;
-	attr_medium = A_BOLD;
-	if (!options->colour || !has_colors())
-		return;
-	start_color();
-	use_default_colors();
-	init_pair(1, COLOR_RED, -1);
-	init_pair(2, COLOR_YELLOW, -1);
-	attr_high = A_BOLD | COLOR_PAIR(1);
-	attr_medium = COLOR_PAIR(2);
-}
-
-/* As much of a text as fits. A name may have any bytes, and a wide character two places. */
-static void put(int y, int x, int width, const char *text)
-{
-	mbstate_t state = { };
-	wchar_t wide;
-	size_t len;
-	int places;
-
-	if (y >= LINES || x + width > COLS)
-		width = COLS - x;
-	if (y >= LINES || move(y, x) == ERR)
-		return;
-	for (; *text && width > 0; text += len) {
-		len = mbrtowc(&wide, text, strlen(text), &state);
-		if ((ssize_t)len <= 0) {
-			len = 1;
-			wide = L'?';
-			memset(&state, 0, sizeof(state));
-		}
-		places = wcwidth(wide);
-		if (places < 0) {
-			wide = L'?';
-			places = 1;
-		}
-		if (places > width)
-			break;
-		addnwstr(&wide, 1);
-		width -= places;
-	}
-}
-
 static attr_t attr_of(double pct)
 {
 	return pct >= HIGH_PCT ? attr_high : pct >= MEDIUM_PCT ? attr_medium :
-	       pct >= 0.05 ? A_NORMAL : attr_zero;
+	       pct >= 0.05 ? A_NORMAL : A_DIM;
 }
 
 static void draw_number(int y, const struct group *group, const struct column *column, attr_t attr)
@@ -94,18 +38,12 @@ static void draw_number(int y, const struct group *group, const struct column *c
 static void draw_graph(int y, const struct screen *screen, const struct group *group,
 		       const struct column *column)
 {
-	static const char *const blocks[] = {
-		" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█",
-	};
-	static const char *const letters[] = {
-		" ", ".", ":", "-", "=", "+", "*", "%", "#",
-	};
 	const struct reading *reading = worst_reading(screen->view, group);
 	int i, pct;
 
 	for (i = 0; i < column->width; i++) {
 		pct = history_pct(screen->tree, reading, column->width - 1 - i);
-		put(y, column->x + i, 1, (unicode ? blocks : letters)[(pct * 8 + 99) / 100]);
+		put_bar(y, column->x + i, pct);
 	}
 }
 
@@ -188,7 +126,7 @@ static void draw_why(const struct screen *screen, int y, int nr)
 	int i;
 
 	attrset(A_NORMAL);
-	mvhline(y, 0, unicode ? 0 : '-', COLS);
+	put_rule(y);
 	snprintf(title, sizeof(title), " %s ",
 		 group->is_system || !*group->dir ? group->name : group->dir);
 	attrset(A_BOLD);

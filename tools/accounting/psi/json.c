@@ -3,12 +3,10 @@
  * Rounds as JSON: an object a line, for each group. Documentation/accounting/psi-tools.rst
  * describes it; a key is never given another meaning.
  */
-#include <err.h>
-#include <json-c/json.h>
 #include <limits.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "json_number.h"
 #include "output.h"
 #include "units.h"
 
@@ -48,28 +46,6 @@ static json_object *new_string(const char *text)
 	return json_object_new_string(valid);
 }
 
-static void add_double(json_object *object, const char *key, double value)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%.2f", value);
-	json_object_object_add(object, key, json_object_new_double_s(value, text));
-}
-
-/* Growth in a second, null if it is not known. */
-static void add_rate(json_object *object, const char *key, double rate, double unit)
-{
-	if (rate < 0)
-		json_object_object_add(object, key, NULL);
-	else
-		add_double(object, key, rate / unit);
-}
-
-static void add_us(json_object *object, const char *key, uint64_t us)
-{
-	json_object_object_add(object, key, json_object_new_uint64(us));
-}
-
 static json_object *stall_object(const struct reading *reading, enum line line)
 {
 	static const char *const keys[NR_AVERAGES] = { "avg10_pct", "avg60_pct", "avg300_pct" };
@@ -77,10 +53,10 @@ static json_object *stall_object(const struct reading *reading, enum line line)
 	json_object *object = json_object_new_object();
 	int i;
 
-	add_rate(object, "now_pct", reading->has_now ? reading->now_pct[line] : -1, 1);
+	json_add_rate(object, "now_pct", reading->has_now ? reading->now_pct[line] : -1, 1);
 	for (i = 0; i < NR_AVERAGES; i++)
-		add_double(object, keys[i], stall->avg_pct[i]);
-	add_us(object, "total_us", stall->total_us);
+		json_add_double(object, keys[i], stall->avg_pct[i]);
+	json_add_u64(object, "total_us", stall->total_us);
 	return object;
 }
 
@@ -100,10 +76,10 @@ static json_object *cpu_cause(const struct causes *causes, int i)
 {
 	json_object *object = json_object_new_object();
 
-	add_us(object, "some_us", causes->cause[i].value[SOME_US]);
-	add_us(object, "full_us", causes->cause[i].value[FULL_US]);
-	add_rate(object, "some_now_pct", cause_rate(causes, i, SOME_US), US_PER_S / 100.0);
-	add_rate(object, "full_now_pct", cause_rate(causes, i, FULL_US), US_PER_S / 100.0);
+	json_add_u64(object, "some_us", causes->cause[i].value[SOME_US]);
+	json_add_u64(object, "full_us", causes->cause[i].value[FULL_US]);
+	json_add_rate(object, "some_now_pct", cause_rate(causes, i, SOME_US), US_PER_S / 100.0);
+	json_add_rate(object, "full_now_pct", cause_rate(causes, i, FULL_US), US_PER_S / 100.0);
 	return object;
 }
 
@@ -118,11 +94,11 @@ static json_object *memory_cause(const struct causes *causes, int i)
 	json_object *object = json_object_new_object();
 
 	json_object_object_add(object, "kind", json_object_new_string(kinds[cause_kind(cause)]));
-	add_us(object, "count", cause->value[COUNT]);
-	add_us(object, "total_us", cause->value[TOTAL_US]);
-	add_us(object, "max_us", cause->value[MAX_US]);
-	add_rate(object, "now_per_s", cause_rate(causes, i, COUNT), 1);
-	add_rate(object, "now_ms_per_s", cause_rate(causes, i, TOTAL_US), US_PER_MS);
+	json_add_u64(object, "count", cause->value[COUNT]);
+	json_add_u64(object, "total_us", cause->value[TOTAL_US]);
+	json_add_u64(object, "max_us", cause->value[MAX_US]);
+	json_add_rate(object, "now_per_s", cause_rate(causes, i, COUNT), 1);
+	json_add_rate(object, "now_ms_per_s", cause_rate(causes, i, TOTAL_US), US_PER_MS);
 	return object;
 }
 
@@ -148,8 +124,8 @@ static void add_throttled(json_object *object, struct tree *tree, struct group *
 
 	if (i < 0)
 		return;
-	add_us(object, "throttled_us", stat->cause[i].value[0]);
-	add_rate(object, "throttled_now_ms_per_s", cause_rate(stat, i, 0), US_PER_MS);
+	json_add_u64(object, "throttled_us", stat->cause[i].value[0]);
+	json_add_rate(object, "throttled_now_ms_per_s", cause_rate(stat, i, 0), US_PER_MS);
 }
 
 static void add_all_causes(json_object *object, struct tree *tree, struct group *group)
@@ -169,11 +145,9 @@ static json_object *group_object(struct tree *tree, struct group *group, bool ca
 {
 	const char *name = group->is_system ? group->name : *group->dir ? group->dir : "/";
 	json_object *object = json_object_new_object();
-	char text[32];
 	int i;
 
-	snprintf(text, sizeof(text), "%.6f", time_s);
-	json_object_object_add(object, "time_s", json_object_new_double_s(time_s, text));
+	json_add_time(object, time_s);
 	json_object_object_add(object, "group", new_string(name));
 	for (i = 0; i < NR_RESOURCES; i++) {
 		if (group->reading[i].state == GOOD)
@@ -200,8 +174,6 @@ void json_round(struct tree *tree, struct options *options)
 	for (i = 0; i < view->nr_rows && (!options->rows || i < (int)options->rows); i++) {
 		object = group_object(tree, view->row[i].group, options->causes,
 				      tree->date_s);
-		puts(json_object_to_json_string_ext(object, JSON_C_TO_STRING_PLAIN |
-						    JSON_C_TO_STRING_NOSLASHESCAPE));
-		json_object_put(object);
+		json_print(object);
 	}
 }

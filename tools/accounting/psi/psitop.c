@@ -9,13 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
+#include "arguments.h"
 #include "output.h"
 #include "units.h"
-
-#define EXIT_USAGE	2
 
 static const char usage[] =
 "usage: psitop [option]...\n"
@@ -96,28 +93,6 @@ static unsigned int choice(const char *what, const char *word, const char *const
 	errx(EXIT_USAGE, "there is no %s %s: see psitop --help", what, word);
 }
 
-static unsigned long to_number(const char *option, const char *text)
-{
-	unsigned long value;
-	char *end;
-
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	if (text[0] < '0' || text[0] > '9' || *end || errno || !value || value > 1000000000)
-		errx(EXIT_USAGE, "--%s %s: a number from 1 to 1000000000 is needed", option, text);
-	return value;
-}
-
-static double to_delay_s(const char *text)
-{
-	uint64_t us;
-
-	if (!time_parse(text, &us) || us < 20 * US_PER_MS)
-		errx(EXIT_USAGE, "--delay %s: a time of 20ms or more is needed, with its unit",
-		     text);
-	return (double)us / US_PER_S;
-}
-
 static void set_filter(struct view *view, const char *text)
 {
 	if (strlen(text) >= FILTER_SIZE)
@@ -132,7 +107,7 @@ static void set_option(struct arguments *arguments, int option)
 
 	switch (option) {
 	case 'd':
-		options->delay_s = to_delay_s(optarg);
+		options->delay_s = argument_delay_s(optarg);
 		break;
 	case 'g':
 		arguments->cgroup = optarg;
@@ -160,10 +135,10 @@ static void set_option(struct arguments *arguments, int option)
 		options->count = 1;
 		break;
 	case 'n':
-		options->count = to_number("count", optarg);
+		options->count = argument_number("count", optarg);
 		break;
 	case ROWS:
-		options->rows = to_number("rows", optarg);
+		options->rows = argument_number("rows", optarg);
 		break;
 	case NO_CAUSES:
 		options->causes = false;
@@ -220,15 +195,6 @@ static char *find_top(const struct source *source, const char *cgroup)
 	if (wrong && (!top || !source_has_pressure(source, top)))
 		errx(1, "%s", reason);
 	return top;
-}
-
-static void wait_s(double wait_s)
-{
-	struct timespec ts = { .tv_sec = wait_s };
-
-	ts.tv_nsec = (wait_s - ts.tv_sec) * 1e9;
-	while (nanosleep(&ts, &ts) && errno == EINTR)
-		;
 }
 
 /* A round more than is printed, as "now" needs one before. */

@@ -3,22 +3,14 @@
  * The screen: rounds as time goes by, and what keys do.
  */
 #include <err.h>
-#include <ncurses.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "compat.h"
 #include "screen.h"
+#include "terminal.h"
 #include "units.h"
 
 #define ESCAPE	27
-
-static const double delays_s[] = { 0.1, 0.2, 0.5, 1, 2, 5, 10 };
-
-#define NR_DELAYS	((int)ARRAY_SIZE(delays_s))
 
 static struct group *chosen_group(const struct screen *screen)
 {
@@ -92,18 +84,6 @@ static void fold_or_rise(struct screen *screen)
 		free(screen->chosen);
 		screen->chosen = strdup(key_of(group->parent));
 	}
-}
-
-static void change_delay(struct screen *screen, int step)
-{
-	double *delay_s = &screen->options->delay_s;
-	int i = 0;
-
-	while (i < NR_DELAYS - 1 && delays_s[i] < *delay_s)
-		i++;
-	i += step;
-	if (i >= 0 && i < NR_DELAYS)
-		*delay_s = delays_s[i];
 }
 
 static void move_key(struct screen *screen, int key)
@@ -198,10 +178,10 @@ static void other_key(struct screen *screen, int key)
 		screen->view->filter[0] = '\0';
 		break;
 	case '<':
-		change_delay(screen, -1);
+		screen->options->delay_s = terminal_delay_s(screen->options->delay_s, -1);
 		break;
 	case '>':
-		change_delay(screen, 1);
+		screen->options->delay_s = terminal_delay_s(screen->options->delay_s, 1);
 		break;
 	case 'p':
 		screen->paused = !screen->paused;
@@ -250,63 +230,6 @@ static void handle_key(struct screen *screen, int key)
 	}
 }
 
-static void wait_for_key(double until_s)
-{
-	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
-	double left_s = until_s - now_s();
-
-	if (left_s > 0)
-		poll(&input, 1, left_s * 1000 + 1);
-	if (input.revents & (POLLHUP | POLLERR)) {
-		endwin();
-		exit(0);
-	}
-}
-
-/* Leave the terminal as it was, however this ends. */
-static void restore(void)
-{
-	if (!isendwin())
-		endwin();
-}
-
-static void on_fatal(int number)
-{
-	endwin();
-	raise(number);			/* which is handled as usual now */
-}
-
-static void restore_at_end(void)
-{
-	static const int fatal[] = { SIGHUP, SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGSEGV };
-	struct sigaction action = {
-		.sa_handler = on_fatal,
-		.sa_flags = SA_RESETHAND | SA_NODEFER,
-	};
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(fatal); i++)
-		sigaction(fatal[i], &action, NULL);
-	atexit(restore);
-}
-
-static void begin(struct screen *screen)
-{
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		errx(1, "this is no terminal: use --batch or --json");
-	if (!newterm(NULL, stdout, stdin))
-		errx(1, "the terminal %s is not known: set TERM, or use --batch",
-		     getenv("TERM") ?: "");
-	restore_at_end();
-	cbreak();
-	noecho();
-	nodelay(stdscr, true);
-	keypad(stdscr, true);
-	set_escdelay(50);
-	curs_set(0);
-	draw_init(screen->options);
-}
-
 /**
  * screen - show the groups until the user has seen enough
  * @tree:    after tree_init()
@@ -323,7 +246,7 @@ void screen(struct tree *tree, struct options *options)
 	double round_s = 0;
 	int key;
 
-	begin(&screen);
+	terminal_begin(options->colour, options->ascii);
 	while (!screen.quit) {
 		if (now_s() >= round_s + options->delay_s) {
 			round_s = now_s();
@@ -332,7 +255,7 @@ void screen(struct tree *tree, struct options *options)
 		}
 		rebuild(&screen);
 		draw(&screen);
-		wait_for_key(round_s + options->delay_s);
+		terminal_wait(round_s + options->delay_s);
 		while ((key = getch()) != ERR)
 			handle_key(&screen, key);
 	}

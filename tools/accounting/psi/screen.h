@@ -26,7 +26,6 @@ struct screen {
 	struct explanation	why;
 };
 
-void draw_init(const struct options *options);
 void draw(struct screen *screen);
 
 #endif

@@ -3,21 +3,17 @@
 
 import json
 import os
-import re
-import shlex
 import shutil
 import subprocess
+import sys
 import tempfile
-import time
 from pathlib import Path
 
-PROGRAMS = Path(".")            # set by run.py
 HERE = Path(__file__).resolve().parent
-PATIENCE_S = 20                 # until what has to come counts as not coming
+sys.path.append(str(HERE.parents[2] / "lib/watch/tests"))
+from watching import PATIENCE_S, Rounds, Skip, Terminal, another_user
 
-
-class Skip(Exception):
-    """A test that cannot be made here, and why"""
+PROGRAMS = Path(".")            # set by watching.main()
 
 
 def line(kind, avg10=0.0, total=0):
@@ -47,6 +43,13 @@ class Group:
         self.total[resource] = some, full = some + some_us, full + full_us
         self.write(resource + self.suffix,
                    line("some", some_avg10, some) + line("full", full_avg10, full))
+
+
+class Groups(Rounds):
+    """psitop --json as it goes on"""
+
+    def of(self, group, condition=lambda each: True):
+        return self.until(lambda each: each["group"] == group and condition(each))
 
 
 class Fake:
@@ -104,7 +107,7 @@ class Fake:
         return {each["group"]: each for each in map(json.loads, output.splitlines())}
 
     def follow(self, *args):
-        process = Rounds(self.command("psitop", "--json", "-d", "20ms", *args))
+        process = Groups(self.command("psitop", "--json", "-d", "20ms", *args))
         self.started.append(process)
         return process
 
@@ -112,78 +115,3 @@ class Fake:
         terminal = Terminal(self.command("psitop", "-d", "20ms", *args), **options)
         self.started.append(terminal)
         return terminal
-
-
-class Rounds:
-    """psitop --json as it goes on"""
-
-    def __init__(self, command):
-        self.process = subprocess.Popen(command, text=True, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE)
-
-    def until(self, condition):
-        """The first object that fulfils the condition."""
-        end = time.monotonic() + PATIENCE_S
-        for text in self.process.stdout:
-            each = json.loads(text)
-            if condition(each):
-                return each
-            assert time.monotonic() < end, f"never came; last: {text}"
-        raise AssertionError(f"it ended: {self.process.stderr.read()}")
-
-    def of(self, group, condition=lambda each: True):
-        return self.until(lambda each: each["group"] == group and condition(each))
-
-    def close(self):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
-        self.process.stderr.close()
-
-
-class Terminal:
-    """psitop on the screen of a tmux of its own"""
-
-    number = 0
-
-    def __init__(self, command, columns=100, lines=24, env=""):
-        if not shutil.which("tmux"):
-            raise AssertionError("tmux is needed")
-        Terminal.number += 1
-        self.name = f"psi-tools-{os.getpid()}-{Terminal.number}"
-        # What it leaves behind when it exits is seen, too.
-        shell = f"{env} {shlex.join(command)}; echo exit status $?; sleep 1000"
-        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(lines),
-                  shell)
-
-    def tmux(self, *args):
-        return subprocess.run(["tmux", "-L", self.name, *args], text=True, check=True,
-                              capture_output=True, errors="surrogateescape").stdout
-
-    def text(self, *args):
-        return self.tmux("capture-pane", "-p", *args)
-
-    def press(self, *keys):
-        self.tmux("send-keys", *keys)
-
-    def type(self, text):
-        self.tmux("send-keys", "-l", text)
-
-    def resize(self, columns, lines):
-        self.tmux("resize-window", "-x", str(columns), "-y", str(lines))
-
-    def until(self, pattern, absent=None, args=(), still=True):
-        """The screen as soon as it has one pattern and not the other, and is all drawn"""
-        end, before = time.monotonic() + PATIENCE_S, None
-        while True:
-            text = self.text(*args)
-            if (text == before or not still) and re.search(pattern, text, re.M) and \
-                    not (absent and re.search(absent, text, re.M)):
-                return text
-            before = text
-            assert time.monotonic() < end, f"no {pattern}, or {absent}, in:\n{text}"
-            time.sleep(0.02)
-
-    def close(self):
-        subprocess.run(["tmux", "-L", self.name, "kill-server"], check=False,
-                       capture_output=True)

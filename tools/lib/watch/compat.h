@@ -2,8 +2,8 @@
 /*
  * What the headers of the kernel have, and those of C do not.
  */
-#ifndef PSI_TOOLS_COMPAT_H
-#define PSI_TOOLS_COMPAT_H
+#ifndef WATCH_COMPAT_H
+#define WATCH_COMPAT_H
 
 #define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
 

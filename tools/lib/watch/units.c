@@ -3,6 +3,7 @@
  * Times as people write them.
  */
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,4 +88,17 @@ double now_s(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec + ts.tv_nsec / 1e9;
+}
+
+/**
+ * wait_s - wait, also if signals come in between
+ * @wait_s: for how many seconds
+ */
+void wait_s(double wait_s)
+{
+	struct timespec ts = { .tv_sec = wait_s };
+
+	ts.tv_nsec = (wait_s - ts.tv_sec) * 1e9;
+	while (nanosleep(&ts, &ts) && errno == EINTR)
+		;
 }

@@ -2,8 +2,8 @@
 /*
  * Times as people write them.
  */
-#ifndef PSI_TOOLS_UNITS_H
-#define PSI_TOOLS_UNITS_H
+#ifndef WATCH_UNITS_H
+#define WATCH_UNITS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,5 +15,6 @@
 bool time_parse(const char *text, uint64_t *us);
 const char *time_text(uint64_t us, char *text, size_t size);
 double now_s(void);
+void wait_s(double wait_s);
 
 #endif

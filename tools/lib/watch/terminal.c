@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A screen that is drawn again and again while keys come in. It leaves the terminal as it
+ * was, however the program ends.
+ */
+#include <err.h>
+#include <langinfo.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#include "compat.h"
+#include "terminal.h"
+#include "units.h"
+
+static const double delays_s[] = { 0.1, 0.2, 0.5, 1, 2, 5, 10 };
+
+#define NR_DELAYS	((int)ARRAY_SIZE(delays_s))
+
+attr_t attr_high, attr_medium;
+
+static bool unicode;
+
+/* Find out what the terminal can show. */
+static void find_look(bool colour, bool ascii)
+{
+	unicode = !ascii && !strcmp(nl_langinfo(CODESET), "UTF-8");
+	attr_high = A_BOLD | A_UNDERLINE;
+	attr_medium = A_BOLD;
+	if (!colour || !has_colors())
+		return;
+	start_color();
+	use_default_colors();
+	init_pair(1, COLOR_RED, -1);
+	init_pair(2, COLOR_YELLOW, -1);
+	attr_high = A_BOLD | COLOR_PAIR(1);
+	attr_medium = COLOR_PAIR(2);
+}
+
+static void restore(void)
+{
+	if (!isendwin())
+		endwin();
+}
+
+static void on_fatal(int number)
+{
+	endwin();
+	raise(number);			/* which is handled as usual now */
+}
+
+static void restore_at_end(void)
+{
+	static const int fatal[] = { SIGHUP, SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGSEGV };
+	struct sigaction action = {
+		.sa_handler = on_fatal,
+		.sa_flags = SA_RESETHAND | SA_NODEFER,
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(fatal); i++)
+		sigaction(fatal[i], &action, NULL);
+	atexit(restore);
+}
+
+/**
+ * terminal_begin - take the terminal; endwin() gives it back
+ * @colour: show with colours, if it has some
+ * @ascii:  only characters that every terminal has
+ *
+ * Exits if there is no terminal.
+ */
+void terminal_begin(bool colour, bool ascii)
+{
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		errx(1, "this is no terminal: use --batch or --json");
+	if (!newterm(NULL, stdout, stdin))
+		errx(1, "the terminal %s is not known: set TERM, or use --batch",
+		     getenv("TERM") ?: "");
+	restore_at_end();
+	cbreak();
+	noecho();
+	nodelay(stdscr, true);
+	keypad(stdscr, true);
+	set_escdelay(50);
+	curs_set(0);
+	find_look(colour, ascii);
+}
+
+/**
+ * terminal_wait - wait until a key has come, or the terminal has another size
+ * @until_s: but no longer than until then, by now_s()
+ *
+ * Exits if the terminal is gone.
+ */
+void terminal_wait(double until_s)
+{
+	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
+	double left_s = until_s - now_s();
+
+	if (left_s > 0)
+		poll(&input, 1, left_s * 1000 + 1);
+	if (input.revents & (POLLHUP | POLLERR)) {
+		endwin();
+		exit(0);
+	}
+}
+
+/**
+ * terminal_delay_s - the delay that a key asks for
+ * @delay_s: between two rounds, so far
+ * @step:    1 for slower, -1 for faster
+ *
+ * Return: seconds; as before at either end.
+ */
+double terminal_delay_s(double delay_s, int step)
+{
+	int i = 0;
+
+	while (i < NR_DELAYS - 1 && delays_s[i] < delay_s)
+		i++;
+	i += step;
+	return i >= 0 && i < NR_DELAYS ? delays_s[i] : delay_s;
+}
+
+/**
+ * put - write as much of a text as fits
+ * @y:     line
+ * @x:     column
+ * @width: that there is for it
+ * @text:  may have any bytes, and wide characters, which take two columns
+ */
+void put(int y, int x, int width, const char *text)
+{
+	mbstate_t state = { };
+	wchar_t wide;
+	size_t len;
+	int places;
+
+	if (y >= LINES || x + width > COLS)
+		width = COLS - x;
+	if (y >= LINES || move(y, x) == ERR)
+		return;
+	for (; *text && width > 0; text += len) {
+		len = mbrtowc(&wide, text, strlen(text), &state);
+		if ((ssize_t)len <= 0) {
+			len = 1;
+			wide = L'?';
+			memset(&state, 0, sizeof(state));
+		}
+		places = wcwidth(wide);
+		if (places < 0) {
+			wide = L'?';
+			places = 1;
+		}
+		if (places > width)
+			break;
+		addnwstr(&wide, 1);
+		width -= places;
+	}
+}
+
+/**
+ * put_bar - draw a bar of a graph
+ * @y:   line
+ * @x:   column
+ * @pct: how much of the height; what is more than nothing is seen
+ */
+void put_bar(int y, int x, int pct)
+{
+	static const char *const blocks[] = {
+		" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█",
+	};
+	static const char *const letters[] = {
+		" ", ".", ":", "-", "=", "+", "*", "%", "#",
+	};
+
+	put(y, x, 1, (unicode ? blocks : letters)[(pct * 8 + 99) / 100]);
+}
+
+/**
+ * put_rule - draw a line from side to side
+ * @y: where
+ */
+void put_rule(int y)
+{
+	mvhline(y, 0, unicode ? 0 : '-', COLS);
+}
