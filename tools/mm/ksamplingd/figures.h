@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Files of the kernel, the numbers in them, what these grow by, and what they were.
+ */
+#ifndef KSAMPLINGD_TOP_FIGURES_H
+#define KSAMPLINGD_TOP_FIGURES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define HISTORY		48	/* rounds */
+
+/* A file that is read in each round, and kept open. */
+struct file {
+	char		*path;
+	int		fd;	/* -1: not open */
+};
+
+struct figure {
+	bool		known;
+	uint64_t	value;
+	double		per_s;	/* what it grew by since the round before; < 0: not known */
+};
+
+/* A ring by round; < 0: not known. */
+struct history {
+	float		value[HISTORY];
+};
+
+void file_init(struct file *file, const char *root, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+const char *file_text(struct file *file);
+void file_free(struct file *file);
+
+void figures_read(struct figure *figures, const char *const *names, int nr, const char *text,
+		  double span_s);
+double figure_value(const struct figure *figure);
+
+void history_add(struct history *history, unsigned int round, double value);
+double history_value(const struct history *history, unsigned int round, unsigned int ago);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What can be done with rounds.
+ */
+#ifndef KSAMPLINGD_TOP_OUTPUT_H
+#define KSAMPLINGD_TOP_OUTPUT_H
+
+#include "state.h"
+
+struct options {
+	double		delay_s;	/* between rounds */
+	unsigned long	count;		/* rounds; 0: no end */
+	bool		colour;
+	bool		ascii;
+};
+
+void json_round(const struct state *state);
+void screen(struct state *state, struct options *options);
+
+#endif

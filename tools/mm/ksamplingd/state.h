@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the kernel tells of ksamplingd and of tiers of memory, as of the last round.
+ */
+#ifndef KSAMPLINGD_TOP_STATE_H
+#define KSAMPLINGD_TOP_STATE_H
+
+#include "figures.h"
+
+#define MAX_EVENTS	8
+#define NR_BINS		16
+
+/* Of /proc/sys/vm/ksamplingd/. */
+enum knob {
+	ENABLED,
+	QUOTA_PERMILLE,
+	HOT_SAMPLES,
+	NR_KNOBS,
+};
+
+/* Of the status. */
+enum status {
+	USE_PERMILLE,
+	LAST_USE_PERMILLE,
+	WORKLOAD_PERMILLE,
+	LOADS_PERMILLE,
+	SLEEP_US,
+	HEAT_BYTES,
+	HOT_TARGET_KB,
+	PROMOTE,
+	PROMOTE_MB_PER_S,
+	PROMOTE_QUEUED,
+	RETURNED_PERMILLE,
+	NR_STATUS,
+};
+
+/* Of /proc/vmstat; from PROMOTED on, base pages. */
+enum vm {
+	SAMPLES,
+	DISCARDED,
+	LOST,
+	FAST_SAMPLES,
+	SLOW_SAMPLES,
+	PROMOTED,
+	DROPPED,
+	FAILED,
+	FAILED_LAST = FAILED + 6,
+	RETURNED,
+	ALL_PROMOTED,		/* not by ksamplingd alone */
+	DEMOTED,
+	DEMOTED_LAST = DEMOTED + 2,
+	NR_VM,
+};
+
+#define NR_FAILED	(FAILED_LAST - FAILED + 1)
+#define NR_DEMOTED	(DEMOTED_LAST - DEMOTED + 1)
+
+extern const char *const failed_names[NR_FAILED], *const demoted_names[NR_DEMOTED];
+
+/* Of a line "event" of the status. */
+enum event_figure {
+	PERIOD,
+	EVENT_SAMPLES,
+	EVENT_LOST,
+	EVENT_THROTTLED,
+	EVENT_BROKEN,
+	EVENT_DISCARDED,
+	EVENT_DISCARDED_LAST = EVENT_DISCARDED + 5,
+	RUNNING_PERMILLE,
+	NR_EVENT_FIGURES,
+};
+
+extern const char *const event_names[NR_EVENT_FIGURES];
+
+struct event {
+	char		name[32];
+	struct figure	figure[NR_EVENT_FIGURES];
+	struct history	running;
+};
+
+/* How much of a node or a tier is how hot, in base pages. */
+struct heat {
+	bool		known;
+	uint64_t	bin[NR_BINS];
+};
+
+enum memory {
+	TOTAL_KB,
+	FREE_KB,
+	NR_MEMORY,
+};
+
+struct node {
+	int		id;
+	struct file	meminfo, vmstat;
+	struct figure	memory[NR_MEMORY];
+	struct figure	move[1 + NR_DEMOTED];	/* promoted to here, demoted from here */
+	struct heat	heat;
+};
+
+/* Numbers that are not known are < 0. */
+struct tier {
+	int		number;		/* -1: the kernel knows no tiers */
+	bool		seen;
+	bool		fast;		/* to here, not from here, pages are promoted */
+	char		nodes[128];
+	struct file	nodelist;
+	double		total_bytes, free_bytes;
+	double		hot_bytes;	/* at least, and at most: see tiers.c */
+	double		hot_most_bytes;
+	double		served_pct;	/* of the accesses, by samples */
+	double		promoted_per_s;	/* bytes, to here */
+	double		demoted_per_s[NR_DEMOTED];	/* from here */
+	struct history	hot;
+};
+
+enum history_of {
+	USE_HISTORY,
+	WORKLOAD_HISTORY,
+	SAMPLES_HISTORY,
+	FAST_HISTORY,
+	PROMOTED_HISTORY,
+	DEMOTED_HISTORY,
+	NR_HISTORIES,
+};
+
+struct state {
+	const char	*root;		/* stands for /, or "" */
+	unsigned int	round;
+	double		round_s;
+	double		span_s;		/* since the round before; 0: there is none */
+	double		date_s;		/* of the round, since 1970 */
+
+	bool		present;	/* the kernel has ksamplingd */
+	int		status_error;	/* why the status cannot be read; 0: it can */
+	char		source[16];
+	struct figure	knob[NR_KNOBS];
+	struct figure	status[NR_STATUS];
+	struct figure	vm[NR_VM];
+	int		nr_events;
+	struct event	event[MAX_EVENTS];
+	struct figure	hot_from;
+	double		fast_pct;	/* share of the samples */
+	struct history	history[NR_HISTORIES];
+
+	int		nr_tiers, nr_nodes;
+	struct tier	*tier;		/* the fastest first */
+	struct node	*node;
+
+	struct file	knob_file[NR_KNOBS], status_file, histogram_file, vmstat_file;
+	struct file	has_cpu_file;
+	char		*tiers_dir;
+};
+
+/* state.c */
+void state_init(struct state *state, const char *root);
+void state_read(struct state *state);
+bool state_is_on(const struct state *state);
+const char *state_note(const struct state *state);
+double sum_per_s(const struct figure *figures, int nr);
+
+/* tiers.c */
+void tiers_init(struct state *state);
+void tiers_read(struct state *state);
+
+#endif

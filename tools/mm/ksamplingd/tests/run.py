@@ -1,0 +1,22 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Test ksamplingd-top on made-up files of a kernel.
+
+usage: tests/run.py DIRECTORY [WORD...]
+
+DIRECTORY has the program. With WORDs, only tests whose names contain one of
+them run. Prints TAP; exit status 1 when a test failed. Nothing depends on the
+kernel that runs. Needed are python3 and tmux; man where the manual is to be
+checked.
+"""
+
+import sys
+
+sys.dont_write_bytecode = True
+import lib
+import test_files
+import test_numbers
+import test_screen
+from watching import main
+
+sys.exit(main(__doc__, lib, test_numbers, test_screen, test_files))

@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What ksamplingd-top says in JSON and text."""
+
+import re
+import resource
+import subprocess
+
+import lib
+
+
+def tiers(found):
+    return {tier["tier"]: tier for tier in found["tiers"]}
+
+
+def near(value, wanted):
+    return value is not None and abs(value - wanted) <= 0.01 * wanted
+
+
+def test_tiers(fake):
+    """a tier has the memory of its nodes; the fastest comes first"""
+    fake.tier(961, "2-3,5")
+    for node in 2, 3, 5:
+        fake.node(node, total_kb=100, free_kb=10)
+    found = fake.json()
+    assert [tier["tier"] for tier in found["tiers"]] == [4, 22, 961], found
+    assert tiers(found)[961]["total_bytes"] == 300 << 10, found
+    assert tiers(found)[961]["free_bytes"] == 30 << 10, found
+    assert tiers(found)[961]["nodes"] == "2-3,5", found
+
+
+def test_fast(fake):
+    """tiers down to the slowest one with CPUs are fast"""
+    assert [tier["fast"] for tier in fake.json()["tiers"]] == [True, False]
+    fake.write(f"{lib.NODES}/has_cpu", "1\n")
+    assert [tier["fast"] for tier in fake.json()["tiers"]] == [True, True]
+    fake.remove(f"{lib.NODES}/has_cpu")
+    assert [tier["fast"] for tier in fake.json()["tiers"]] == [True, False]
+
+
+def test_no_tiers(fake):
+    """a kernel without tiers has all nodes in one"""
+    fake.remove(lib.TIERS)
+    tier, = fake.json()["tiers"]
+    assert tier["tier"] is None and tier["nodes"] == "0-1", tier
+    assert tier["total_bytes"] == 2 << 30, tier
+
+
+def test_tiers_change(fake):
+    """tiers and nodes that come and go are seen"""
+    rounds = fake.follow()
+    rounds.until(lambda each: len(each["tiers"]) == 2)
+    fake.node(2)
+    fake.tier(10, "2")
+    found = rounds.until(lambda each: len(each["tiers"]) == 3 and each["tiers"][1]["nodes"])
+    assert [tier["tier"] for tier in found["tiers"]] == [4, 10, 22], found
+    fake.remove(f"{lib.TIERS}/memory_tier22")
+    rounds.until(lambda each: len(each["tiers"]) == 2)
+    fake.tier(10, "")
+    found = rounds.until(lambda each: len(each["tiers"]) == 1)
+    assert found["tiers"][0]["tier"] == 4, found
+
+
+def test_hot(fake):
+    """hot is what has the heat that it takes, by tier, in bytes"""
+    bins = [1000, 100, 40, 20, 10] + [0] * 10 + [1]
+    fake.histogram(1024, {0: bins, 1: [0] * 16})
+    found = tiers(fake.json())
+    assert found[4]["hot_bytes"] == found[4]["hot_most_bytes"] == 71 * lib.PAGE, found
+    assert found[22]["hot_bytes"] == 0, found
+
+
+def test_hot_within_bin(fake):
+    """within a bin, pages go with 1 / heat"""
+    fake.histogram(1536, {0: [0, 0, 30, 20] + [0] * 12, 1: [0] * 16})
+    hot = tiers(fake.json())[4]["hot_bytes"]
+    assert abs(hot - 30 * lib.PAGE) <= 1, hot      # 20, and 2 * 1024 / 1536 - 1 of 30
+
+
+def test_hot_samples(fake):
+    """hot_samples keeps base pages from being hot; huge pages may be hot all the same"""
+    fake.histogram(1, {0: [1000, 100, 40] + [0] * 13, 1: [0] * 16})
+    found = tiers(fake.json())[4]
+    assert found["hot_bytes"] == 40 * lib.PAGE, found
+    assert found["hot_most_bytes"] == 1140 * lib.PAGE, found
+    fake.histogram(512, {0: [1000, 100, 40] + [0] * 13, 1: [0] * 16})
+    found = tiers(fake.json())[4]
+    assert found["hot_most_bytes"] == 140 * lib.PAGE, found
+    fake.knob("hot_samples", 1)
+    assert tiers(fake.json())[4]["hot_bytes"] == 140 * lib.PAGE
+
+
+def test_thread(fake):
+    """permilles of the kernel are percent"""
+    found = fake.json()
+    for key, wanted in (("quota_pct", 3.0), ("use_pct", 2.9), ("use_last_window_pct", 3.1),
+                        ("workload_pct", 12.3), ("load_share_pct", 80.1), ("sleep_us", 2000),
+                        ("heat_bytes", 8192), ("hot_target_bytes", 4 << 20), ("hot_from", 1)):
+        assert found[key] == wanted, (key, found[key])
+    assert found["source"] == "pebs" and found["enabled"] is True and found["note"] is None
+
+
+def test_rates(fake):
+    """counters grow by so much in a second; one that is smaller than before has begun anew"""
+    rounds = fake.follow("-d", "500ms")
+    rounds.until(lambda each: each["samples_per_s"] == 0)
+    fake.told(ksamplingd_samples=1000, ksamplingd_lost=100, ksamplingd_discarded=10)
+    found = rounds.until(lambda each: each["samples_per_s"])
+    # 2000, and far from 1000 also if a round is late.
+    assert 1000 < found["samples_per_s"] < 2200, found
+    assert near(found["lost_per_s"], found["samples_per_s"] / 10), found
+    assert near(found["discarded_per_s"], found["samples_per_s"] / 100), found
+    fake.told(ksamplingd_samples=500)
+    found = rounds.until(lambda each: each["samples_per_s"] is None)
+    assert found["lost_per_s"] == 0, found
+    rounds.until(lambda each: each["samples_per_s"] == 0)
+
+
+def test_moves(fake):
+    """what is promoted to a tier and demoted from it, in bytes"""
+    rounds = fake.follow("-d", "200ms")
+    rounds.until(lambda each: each["promoted_bytes_per_s"] == 0)
+    fake.node(0, pgpromote_success=500, pgdemote_kswapd=100, pgdemote_direct=50)
+    found = rounds.until(lambda each: tiers(each)[4]["promoted_bytes_per_s"] and
+                         tiers(each)[4]["demoted_bytes_per_s"]["direct"])
+    fast, slow = tiers(found)[4], tiers(found)[22]
+    assert 500 * lib.PAGE < fast["promoted_bytes_per_s"] < 2600 * lib.PAGE, found
+    assert near(fast["demoted_bytes_per_s"]["kswapd"], fast["promoted_bytes_per_s"] / 5), found
+    assert near(fast["demoted_bytes_per_s"]["direct"], fast["promoted_bytes_per_s"] / 10), found
+    assert slow["promoted_bytes_per_s"] == 0 == slow["demoted_bytes_per_s"]["kswapd"], found
+    fake.told(pgpromote_success=500, pgdemote_khugepaged=500)
+    found = rounds.until(lambda each: each["promoted_bytes_per_s"])
+    assert near(found["demoted_bytes_per_s"]["khugepaged"], found["promoted_bytes_per_s"]), found
+
+
+def test_served(fake):
+    """the share of the accesses that a tier serves is that of the samples"""
+    fake.promotes()
+    rounds = fake.follow()
+    rounds.until(lambda each: each["samples_per_s"] == 0 and each["fast_pct"] is None)
+    fake.told(ksamplingd_fast_samples=750, ksamplingd_slow_samples=250)
+    found = rounds.until(lambda each: each["fast_pct"] is not None)
+    assert found["fast_pct"] == 75, found
+    assert tiers(found)[4]["served_pct"] == 75 and tiers(found)[22]["served_pct"] == 25, found
+    fake.node(2)
+    fake.tier(99, "2")
+    rounds.until(lambda each: len(each["tiers"]) == 3)
+    fake.told(ksamplingd_fast_samples=760, ksamplingd_slow_samples=340)
+    found = rounds.until(lambda each: each["fast_pct"] is not None)
+    assert found["fast_pct"] == 10 == tiers(found)[4]["served_pct"], found
+    assert tiers(found)[22]["served_pct"] is None is tiers(found)[99]["served_pct"], found
+
+
+def test_promotion(fake):
+    """what ksamplingd promotes, and why not"""
+    fake.promotes()
+    rounds = fake.follow()
+    found = rounds.until(lambda each: each["promotion"]["bytes_per_s"] == 0)["promotion"]
+    assert found["on"] is True and found["most_bytes_per_s"] == 64 << 20, found
+    assert found["queued_bytes"] == 512 * lib.PAGE and found["returned_pct"] == 0.3, found
+    fake.told(ksamplingd_promoted=1000, ksamplingd_promote_dropped=100,
+              ksamplingd_promote_failed_pinned=10, ksamplingd_promote_returned=1)
+    found = rounds.until(lambda each: each["promotion"]["bytes_per_s"])["promotion"]
+    speed = found["bytes_per_s"]
+    assert near(found["dropped_bytes_per_s"], speed / 10), found
+    assert near(found["returned_bytes_per_s"], speed / 1000), found
+    assert near(found["failed_bytes_per_s"]["pinned"], speed / 100), found
+    assert found["failed_bytes_per_s"]["full"] == 0, found
+    fake.state["promote"] = 0
+    fake.told()
+    rounds.until(lambda each: each["promotion"]["on"] is False)
+
+
+def test_today(fake):
+    """a kernel that does not promote has nothing there, and all else"""
+    found = fake.json()["promotion"]
+    failed = found.pop("failed_bytes_per_s")
+    assert found and not any(value is not None for value in found.values()), found
+    assert set(failed) == set(lib.FAILURES) and set(failed.values()) == {None}, failed
+    _, output, _ = fake.run("-1")
+    assert re.search(r"^promotion +0/s in all$", output, re.M), output
+    assert "not moved" not in output, output
+
+
+def test_events(fake):
+    """each event has its period, its share of the time, and what becomes of its samples"""
+    fake.events["loads"] |= {"running_permille": 497, "no_page": 7, "samples": 1000}
+    fake.told()
+    rounds = fake.follow()
+    found = rounds.until(lambda each: each["events"][0]["samples_per_s"] == 0)["events"]
+    assert [event["event"] for event in found] == ["loads", "stores"], found
+    assert found[0]["running_pct"] == 49.7 and found[0]["period"] == 1999, found
+    assert found[1]["running_pct"] == 100, found
+    assert found[0]["totals"]["no_page"] == 7 and found[0]["totals"]["kernel"] == 0, found
+    fake.events["loads"] |= {"samples": 3000, "lost": 200}
+    fake.told()
+    found = rounds.until(lambda each: each["events"][0]["samples_per_s"])["events"]
+    assert near(found[0]["lost_per_s"], found[0]["samples_per_s"] / 10), found
+    fake.events = {"ibs_op": {"period": 4096, "samples": 10 ** 9}}
+    fake.told()
+    found = rounds.until(lambda each: each["events"][0]["event"] == "ibs_op")["events"]
+    assert len(found) == 1 and found[0]["samples_per_s"] is None, found
+
+
+def test_notes(fake):
+    """what is missing is told in one line, with what to do, and tiers are shown all the same"""
+    def note(*words):
+        found = fake.json()
+        assert len(found["tiers"]) == 2 and found["tiers"][0]["total_bytes"], found
+        for form in "-1", "-1j":
+            status, output, errors = fake.run(form)
+            assert status == 0 and output, errors
+            assert errors == f"ksamplingd-top: {found['note']}\n", errors
+        for word in words:
+            assert word in found["note"], found
+        return found
+
+    fake.state["source"] = "none"
+    fake.told()
+    note("/proc/sys/vm/ksamplingd/source")
+    fake.state |= {"source": "pebs", "enabled": 0}
+    fake.told()
+    fake.knob("enabled", 0)
+    found = note("is off", "echo 1 >/proc/sys/vm/ksamplingd/enabled")
+    assert found["use_pct"] is None and found["tiers"][0]["hot_bytes"] is None, \
+        "what was when it was on is no news"
+    assert found["enabled"] is False and found["source"] is None, found
+    fake.remove("sys/kernel/debug/ksamplingd")
+    found = note("mount -t debugfs")
+    assert found["quota_pct"] == 3, found
+    fake.remove(lib.KNOBS)
+    found = note("CONFIG_KSAMPLINGD")
+    assert found["enabled"] is None, found
+
+
+def test_no_permission(fake):
+    """who is not root is told so, and sees what everybody may"""
+    fake.top.chmod(0o755)
+    drop = lib.another_user(lib.PROGRAMS / "ksamplingd-top")
+    (fake.top / "sys/kernel/debug").chmod(0o700)
+    found = fake.json(preexec_fn=drop)
+    assert "as root" in found["note"], found
+    assert found["quota_pct"] == 3 and found["samples_per_s"] == 0, found
+    assert found["use_pct"] is None and found["tiers"][0]["total_bytes"], found
+
+
+def test_told_once(fake):
+    """what is missing is told again when it is something else"""
+    fake.knob("enabled", 0)
+    rounds = fake.follow()
+    rounds.until(lambda each: each["note"])
+    for value in 1, 0, 1:
+        fake.knob("enabled", value)
+        rounds.until(lambda each: bool(each["note"]) == (not value))
+    rounds.process.kill()
+    said = rounds.process.stderr.read()
+    assert said.count("is off") == said.count("\n") == 2, said
+
+
+def test_nothing(fake):
+    """a directory that has nothing of a kernel is told in one line"""
+    fake.remove("proc")
+    fake.remove("sys")
+    status, output, errors = fake.run("-1")
+    assert status == 1 and output == "" and errors.count("\n") == 1, output + errors
+    assert str(fake.top) in errors, errors
+
+
+def test_odd_files(fake):
+    """files that are cut off, or have something else in them, do no harm"""
+    for path in (lib.STATUS, lib.HISTOGRAM, "proc/vmstat", f"{lib.NODES}/node0/meminfo",
+                 f"{lib.NODES}/node0/vmstat", f"{lib.NODES}/has_cpu",
+                 f"{lib.TIERS}/memory_tier4/nodelist"):
+        whole = (fake.top / path).read_text()
+        for text in ("", "\n", "x", "9" * 100, "-1 -1", "node 5 pages", "event", "hot_from",
+                     "\nnode 0 pages 1 2", "hot_from 0\nnode 0 pages" + " 5" * 16 + "\n",
+                     "0-99999999", "5-", whole[:len(whole) // 2], "\nevent a\n" * 20,
+                     "event " + "n" * 100 + " period 1\n", "\nnode 99999999 pages 1\n"):
+            (fake.top / path).write_text(text)
+            status, output, errors = fake.run("-1")
+            assert status == 0 and output, (path, text, status, errors)
+            fake.json()
+        (fake.top / path).write_text(whole)
+
+
+def test_text(fake):
+    """text has the same numbers"""
+    fake.promotes()
+    fake.histogram(1024, {0: [0, 0, 256 << 10] + [0] * 13, 1: [0, 0, 1 << 10] + [0] * 13})
+    status, output, errors = fake.run("-b", "-n", "2")
+    assert status == 0 and errors == "", errors
+    assert output.count("TIER") == 2 and output.count("by pebs") == 2, output
+    for pattern in (r"^4 fast +0 +1\.0G +- +0 +0 +1\.0G +256M$", r"^22 slow +1 +4\.0M ",
+                    r"^quota +2\.9% of 3\.0% of a CPU  last window 3\.1%$",
+                    r"^workload +12\.3% of a CPU", r"^samples +0/s  lost 0/s  discarded 0/s$",
+                    r"^accesses +fast -  slow -  loads 80\.1%$",
+                    r"^hot set +1\.0G of 4\.0M  from heat 1\.0k  kept in 8\.0K$",
+                    r"^promotion +0/s in all  ksamplingd 0/s of 64M/s  queued 2\.0M  "
+                    r"returned 0\.3%$",
+                    r"^not moved +dropped 0/s  failed 0/s$", r"^demotion +0/s$",
+                    r"^loads +100\.0% +1999 +0 +0 +0 +0$", r"^stores +100\.0% +20011 "):
+        assert re.search(pattern, output, re.M) or \
+            lib.PAGE != 4096, (pattern, output)
+
+
+def keys_of(value):
+    if isinstance(value, dict):
+        return set(value).union(*map(keys_of, value.values()))
+    return set().union(*map(keys_of, value)) if isinstance(value, list) else set()
+
+
+def test_manual(fake):
+    """every key of the JSON is in the manual"""
+    fake.promotes()
+    text = (lib.HERE.parent / "ksamplingd-top.8").read_text().replace("\\-", "-")
+    keys = keys_of(fake.json())
+    missing = {key for key in keys if not re.search(rf"\b{key}\b", text)}
+    assert len(keys) > 50 and not missing, missing
+
+
+def test_cost(fake):
+    """a round takes less than 1 ms of CPU time"""
+    fake.promotes()
+    rounds = 200
+    for form in "--batch", "--json":
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run(fake.command(form, "-n", str(rounds)), check=True,
+                       stdout=subprocess.DEVNULL)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        assert spent_s / rounds < 1e-3, f"{form}: {spent_s / rounds * 1e6} us"
+
+
+def test_wrong_usage(fake):
+    """wrong usage is told in one line, exit status 2"""
+    for args in (["-d", "1"], ["-d", "1ms"], ["-d", "xs"], ["-n", "0"], ["-n", "-1"], ["word"],
+                 ["-n", "9x"], ["--nothing"], ["--root"]):
+        status, output, errors = fake.run(*args)
+        assert status == 2 and output == "" and errors.count("\n") == 1, (args, errors)
+    status, output, errors = fake.run()
+    assert status == 1 and output == "" and "--batch" in errors, errors

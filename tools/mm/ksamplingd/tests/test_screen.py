@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What ksamplingd-top shows on a terminal."""
+
+import re
+
+import lib
+
+SLOW = "200ms"
+
+
+def test_screen(fake):
+    """tiers, what sampling costs, and events, each with its numbers"""
+    fake.promotes()
+    text = fake.terminal().until(r"^promotion +0/s in all")
+    for pattern in (r"^ksamplingd-top  [\d:]+  every 20ms  by pebs",
+                    r"^TIER +NODES +HOT +SERVED +PROMOTED +DEMOTED", r"^4 fast +0 ",
+                    r"^22 slow +1 ", r"^quota +2\.9% of 3\.0%", r"^workload +12\.3%",
+                    r"^not moved +dropped 0/s", r"^loads +100\.0% +1999 ", r"q quit$"):
+        assert re.search(pattern, text, re.M), f"no {pattern} in\n{text}"
+
+
+def test_graphs(fake):
+    """graphs have what was there in the rounds before, newest on the right"""
+    terminal = fake.terminal("-d", SLOW, columns=120)
+    terminal.until(r"^samples +0/s")
+    fake.told(ksamplingd_samples=10 ** 6)
+    places = set()
+    for _ in range(3):
+        text = terminal.until(r"^samples .*█", "|".join(rf"^samples .{{{place}}}█"
+                                                        for place in places), still=False)
+        places.add(len(re.search(r"^samples (.*)█", text, re.M)[1]))
+    first, second, third = sorted(places, reverse=True)
+    assert first > second > third, places
+    text = terminal.until(r"^loads .*██")
+    assert re.search(r"^quota .*▅$", text, re.M), "31 of 30 permille is half of the height"
+    assert not re.search(r"^demotion .*█", text, re.M), "nothing is the height of nothing"
+    fake.events["loads"]["running_permille"] = 500
+    fake.told()
+    terminal.until(r"^loads .*█▄+$")
+
+
+def test_ascii(fake):
+    """--ascii, and a terminal without UTF-8, get no other characters"""
+    for args, env in (["--ascii"], ""), ([], "LC_ALL=C"):
+        text = fake.terminal(*args, columns=120, env=env).until(r"^loads .*##")
+        assert text.isascii(), text
+
+
+def test_narrow(fake):
+    """less room has fewer numbers, none of them cut; the first lines stay"""
+    fake.promotes()
+    fake.told(ksamplingd_lost=5)
+    terminal = fake.terminal(columns=160, lines=30)
+    terminal.until(r"^loads .*█$")
+    for columns, pattern, absent in ((100, r"^loads .*█$", r"THROTTLED"),
+                                     (66, r" SIZE$", "█"), (61, r"DEMOTED$", "SIZE"),
+                                     (40, r"SERVED$", "PROMOTED"), (30, r"HOT$", "SERVED"),
+                                     (20, r"NODES$", "HOT"), (10, r"^TIER", "NODES")):
+        terminal.resize(columns, 30)
+        text = terminal.until(pattern, absent)
+        assert all(len(line) <= columns for line in text.splitlines()), text
+    terminal.resize(38, 30)
+    text = terminal.until(r"SERVED$", "PROMOTED")
+    assert re.search(r"q quit$", text, re.M), text
+    assert re.search(r"^samples +0/s  lost 0/s$", text, re.M), text
+    for lines in 12, 6, 4, 3, 2, 1:
+        terminal.resize(100, lines)
+        terminal.until(r"ksamplingd-top", "exit status")
+    terminal.resize(100, 30)
+    terminal.until(r"^loads ", "exit status")
+
+
+def test_keys(fake):
+    """delay, help and pause"""
+    terminal = fake.terminal()
+    terminal.until(r"^quota +2\.9%")
+    terminal.press("h")
+    text = terminal.until(r"keys", "TIER")
+    assert "workload:" in text, text
+    terminal.press("q")
+    terminal.until("TIER", "any key")
+    terminal.press("p")
+    terminal.until(r"every 20ms \(paused\)")
+    fake.state["use_permille"] = 55
+    fake.told()
+    terminal.press(">")
+    text = terminal.until(r"every 200ms")
+    for _ in range(2):
+        text = terminal.until(r"top +\d", re.search(r"top +[\d:]+", text)[0])
+    assert "2.9% of" in text, text
+    terminal.press("p", "<")
+    terminal.until(r"^quota +5\.5%", "paused")
+    terminal.until(r"every 100ms")
+    terminal.press("q")
+    terminal.until(r"exit status 0")
+
+
+def test_notes(fake):
+    """what is missing is in the last line until it is there"""
+    fake.knob("enabled", 0)
+    terminal = fake.terminal()
+    text = terminal.until(r"^ksamplingd is off: echo 1")
+    assert re.search(r"^4 fast +0 +- ", text, re.M) and "100.0%" not in text, text
+    fake.knob("enabled", 1)
+    terminal.until(r"^loads +100\.0%", "is off")
+    fake.remove(lib.KNOBS)
+    text = fake.terminal().until(r"^this kernel has no ksamplingd")
+    assert re.search(r"^22 slow +1 ", text, re.M) and "quota" not in text, text
+
+
+def test_warning(fake):
+    """samples that are lost, and an event that is not counted, stand out"""
+    fake.events["stores"]["running_permille"] = 499
+    fake.told()
+    terminal = fake.terminal("-d", SLOW)
+    text = terminal.until(r"49\.9%", args=["-e"])
+    assert re.search(r"\x1b\[33mstores", text) and not re.search(r"\x1b\[33mloads", text), \
+        repr(text)
+    fake.told(ksamplingd_lost=100)
+    terminal.until(r"\x1b\[33msamples", args=["-e"], still=False)
+    text = fake.terminal("--no-color").until(r"\x1b\[1mstores", args=["-e"])
+    assert "\x1b[33m" not in text, repr(text)
+
+
+def test_no_terminal(fake):
+    """a terminal that is not known is told in one line"""
+    text = fake.terminal(env="TERM=nothing", columns=150).until(r"exit status 1")
+    assert "TERM" in text and "--batch" in text, text
