@@ -41,7 +41,7 @@ test: ## all tests (PARTS="check apply" for some of them)
 	@scripts/tally $(PARTS:%=build/test/%) | tee build/test/summary
 
 check: ## checkpatch, sparse, W=1, kernel-doc, shellcheck on our files
-tools: ## psitop and psi-wait, on made-up pressure files
+tools: ## psitop, psi-wait and ksamplingd-top, on made-up files
 kunit: ## unit tests alone, in a kernel that is a program (UML)
 selftest: ## tests in the guest
 prefixes: ## each patch of the series builds and boots: before it is sent
@@ -120,7 +120,7 @@ test-check: series
 
 test-tools: tree
 	@scripts/setup bpftrace groff-base man-db tmux
-	@$(part) tools "psitop and psi-wait" scripts/test/tools
+	@$(part) tools "psitop, psi-wait, ksamplingd-top" scripts/test/tools
 
 test-kunit: tree
 	@$(part) kunit "unit tests" scripts/kunit

@@ -16,4 +16,6 @@ watch_cflags = $(shell $(PKG_CONFIG) --cflags $(watch_packages))
 watch_libs = $(shell $(PKG_CONFIG) --libs $(watch_packages))
 
 override CFLAGS += -std=gnu11 -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -Wall -Wextra -I$(watch)
+# As the headers of the kernel have it.
+override CFLAGS += '-D__printf(a,b)=__attribute__((format(printf,a,b)))'
 vpath %.c $(watch)

@@ -134,7 +134,7 @@ static void forget(struct figure *figure)
 void figures_read(struct figure *figures, const char *const *names, int nr, const char *text,
 		  double span_s)
 {
-	static const char space[] = " \n";
+	static const char space[] = { ' ', '\n', '\0' };
 	uint64_t found = 0;
 	size_t len;
 	int i;

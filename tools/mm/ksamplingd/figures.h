@@ -27,8 +27,8 @@ struct history {
 	float		value[HISTORY];
 };
 
-void file_init(struct file *file, const char *root, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+__printf(3, 4)
+void file_init(struct file *file, const char *root, const char *format, ...);
 const char *file_text(struct file *file);
 void file_free(struct file *file);
 

@@ -21,7 +21,7 @@ static const char *number_text(double number, double unit, const char *units, ch
 	int i = 0;
 
 	if (number < 0) {
-		strcpy(text, "-");
+		snprintf(text, NUMBER_SIZE, "-");
 		return text;
 	}
 	for (; number >= unit * 0.9995 && units[i + 1]; i++)
@@ -46,7 +46,7 @@ static const char *bytes(double number, char *text)
 static const char *pct(double number, char *text)
 {
 	if (number < 0)
-		strcpy(text, "-");
+		snprintf(text, NUMBER_SIZE, "-");
 	else
 		snprintf(text, NUMBER_SIZE, "%.1f%%", number);
 	return text;
@@ -69,7 +69,7 @@ static struct line *new_line(struct report *report, const char *name)
 	return line;
 }
 
-__attribute__((format(printf, 3, 4)))
+__printf(3, 4)
 static void append(const struct report *report, struct line *line, const char *format, ...)
 {
 	int len = strlen(line->text), most = LINE_SIZE - 1, added;
@@ -127,11 +127,11 @@ static void show_tier(struct report *report, const struct tier *tier)
 	size_t i;
 
 	if (tier->number < 0)
-		strcpy(cell[0], "-");
+		snprintf(cell[0], sizeof(cell[0]), "-");
 	else
 		snprintf(cell[0], sizeof(cell[0]), "%d %s", tier->number,
 			 tier->fast ? "fast" : "slow");
-	strcpy(cell[1], tier->nodes);
+	snprintf(cell[1], sizeof(cell[1]), "%s", tier->nodes);
 	bytes(tier->hot_bytes, cell[2]);
 	if (may_be_more(tier->hot_bytes, tier->hot_most_bytes))
 		strcat(cell[2], "+");
@@ -283,10 +283,8 @@ static void show_event(struct report *report, const struct event *event)
 
 	snprintf(cell[0], sizeof(cell[0]), "%.17s", event->name);
 	pct(pct_of(running), cell[1]);
-	if (figure[PERIOD].known)
-		snprintf(cell[2], sizeof(cell[2]), "%llu", (unsigned long long)figure[PERIOD].value);
-	else
-		strcpy(cell[2], "-");
+	snprintf(cell[2], sizeof(cell[2]), figure[PERIOD].known ? "%.0f" : "-",
+		 figure_value(&figure[PERIOD]));
 	count(figure[EVENT_SAMPLES].per_s, cell[3]);
 	count(figure[EVENT_LOST].per_s, cell[4]);
 	count(sum_per_s(&figure[EVENT_DISCARDED], EVENT_DISCARDED_LAST - EVENT_DISCARDED + 1),

@@ -130,7 +130,7 @@ static void read_event(struct state *state, char *line)
 		return;
 	if (strcmp(name, event->name)) {
 		*event = (struct event) { };
-		strcpy(event->name, name);
+		memcpy(event->name, name, sizeof(name));
 	}
 	figures_read(event->figure, event_names, NR_EVENT_FIGURES, line + used, state->span_s);
 	history_add(&event->running, state->round, figure_value(&event->figure[RUNNING_PERMILLE]));

@@ -53,7 +53,8 @@ static void parse_list(const char *text, bool *has)
 
 	memset(has, 0, MAX_NODES * sizeof(*has));
 	for (; text; text = *end == ',' ? end + 1 : NULL) {
-		i = last = strtol(text, &end, 10);
+		i = strtol(text, &end, 10);
+		last = i;
 		if (end == text)
 			return;
 		if (*end == '-')
@@ -272,7 +273,10 @@ static void sum_up(struct state *state, struct tier *tier)
 	bool has[MAX_NODES];
 	int i, id;
 
-	tier->total_bytes = tier->free_bytes = tier->hot_bytes = tier->hot_most_bytes = 0;
+	tier->total_bytes = 0;
+	tier->free_bytes = 0;
+	tier->hot_bytes = 0;
+	tier->hot_most_bytes = 0;
 	tier->promoted_per_s = 0;
 	for (i = 0; i < NR_DEMOTED; i++)
 		tier->demoted_per_s[i] = 0;

@@ -65,7 +65,8 @@ def test_narrow(fake):
     assert re.search(r"^samples +0/s  lost 0/s$", text, re.M), text
     for lines in 12, 6, 4, 3, 2, 1:
         terminal.resize(100, lines)
-        terminal.until(r"ksamplingd-top", "exit status")
+        terminal.until(r"ksamplingd-top" if lines < 3 else r"\A(.*\n){%d}h help .* q quit$" %
+                       (lines - 1), "exit status")
     terminal.resize(100, 30)
     terminal.until(r"^loads ", "exit status")
 
