@@ -6,19 +6,14 @@ import shutil
 import subprocess
 
 import lib
+import watching
+from watching import run
 
 SOURCES = lib.HERE.parent
 
 
-def run(*command, **options):
-    done = subprocess.run([str(word) for word in command], text=True, capture_output=True,
-                          check=False, **options)
-    return done.returncode, done.stdout + done.stderr
-
-
 def options_of(program):
-    _, said = run(lib.PROGRAMS / program, "--help")
-    return set(re.findall(r"^ +(?:-\w, +)?(--[a-z-]+)", said, re.M))
+    return watching.options_of(lib.PROGRAMS / program)
 
 
 def test_manuals(_fake):
@@ -36,18 +31,7 @@ def test_manuals(_fake):
 
 
 def complete(line, *setup):
-    words = line.split(" ")
-    script = f"""
-        . {SOURCES}/psi-tools.bash
-        {' '.join(setup)}
-        COMP_WORDS=({' '.join(f"'{word}'" for word in words)})
-        COMP_CWORD={len(words) - 1}
-        $(complete -p {words[0]} | sed 's/.*-F \\([^ ]*\\) .*/\\1/')
-        printf '%s\\n' "${{COMPREPLY[@]}}"
-    """
-    status, said = run("bash", "-c", script)
-    assert status == 0, said
-    return set(said.split())
+    return watching.complete(SOURCES / "psi-tools.bash", line, *setup)
 
 
 def test_completion(fake):

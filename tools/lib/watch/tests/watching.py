@@ -91,6 +91,34 @@ class Terminal:
                        capture_output=True)
 
 
+def run(*command, **options):
+    """(exit status, all that a program said)"""
+    done = subprocess.run([str(word) for word in command], text=True, capture_output=True,
+                          check=False, **options)
+    return done.returncode, done.stdout + done.stderr
+
+
+def options_of(program):
+    """The long options that --help tells of"""
+    _, said = run(program, "--help")
+    return set(re.findall(r"^ +(?:-\w, +)?(--[a-z-]+)", said, re.M))
+
+
+def complete(script, line, *setup):
+    """What bash offers for the last word of the line, with that script and set up that way"""
+    words = line.split(" ")
+    status, said = run("bash", "-c", f"""
+        . {script}
+        {' '.join(setup)}
+        COMP_WORDS=({' '.join(f"'{word}'" for word in words)})
+        COMP_CWORD={len(words) - 1}
+        $(complete -p {words[0]} | sed 's/.*-F \\([^ ]*\\) .*/\\1/')
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """)
+    assert status == 0, said
+    return set(said.split())
+
+
 def another_user(program):
     """A function for preexec_fn, after which a process may do no more than anybody"""
     def drop():
@@ -112,7 +140,7 @@ def tests(modules):
                 yield f"{module.__name__[5:]}: {test.__doc__}", test
 
 
-def run(lib, test):
+def run_test(lib, test):
     """ok, skip or not ok, and why"""
     try:
         with lib.Fake() as fake:
@@ -136,7 +164,7 @@ def main(usage, lib, *modules):
     failed = False
     print(f"TAP version 13\n1..{len(chosen)}")
     for number, (name, test) in enumerate(chosen, start=1):
-        verdict, why = run(lib, test)
+        verdict, why = run_test(lib, test)
         failed |= verdict == "not ok"
         if verdict == "skip":
             print(f"ok {number} - {name} # SKIP {why}", flush=True)
