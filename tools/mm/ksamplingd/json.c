@@ -102,20 +102,33 @@ static void add_thread(json_object *object, const struct state *state)
 
 static json_object *promotion_object(const struct state *state)
 {
-	const struct figure *status = state->status, *on = &status[PROMOTE];
+	const struct figure *told = state->promotion, *on = &state->knob[PROMOTE];
 	json_object *object = json_object_new_object();
 
 	json_object_object_add(object, "on", on->known ? json_object_new_boolean(on->value) : NULL);
 	add_bytes(object, "most_bytes_per_s",
-		  figure_value(&status[PROMOTE_MB_PER_S]) * 1024 * 1024);
-	add_bytes(object, "queued_bytes",
-		  figure_value(&status[PROMOTE_QUEUED]) * sysconf(_SC_PAGESIZE));
-	add_pct(object, "returned_pct", &status[RETURNED_PERMILLE]);
+		  figure_value(&state->knob[PROMOTE_MB_PER_S]) * 1024 * 1024);
+	add_bytes(object, "most_now_bytes_per_s", figure_value(&told[KB_PER_S_NOW]) * 1024);
+	add_bytes(object, "queued_bytes", figure_value(&told[QUEUED]) * sysconf(_SC_PAGESIZE));
+	add_pct(object, "returned_pct", &told[RETURNED_PERMILLE]);
+	add_total(object, "past_bytes", &told[PAST_BYTES]);
+	add_pages(object, "told_bytes_per_s", &state->vm[TOLD]);
 	add_pages(object, "bytes_per_s", &state->vm[PROMOTED]);
 	add_pages(object, "dropped_bytes_per_s", &state->vm[DROPPED]);
 	add_pages(object, "returned_bytes_per_s", &state->vm[RETURNED]);
 	json_object_object_add(object, "failed_bytes_per_s",
 			       rates_object(&state->vm[FAILED], failed_names, NR_FAILED));
+	return object;
+}
+
+/* By their names in /proc/vmstat. */
+static json_object *totals_object(const struct state *state)
+{
+	json_object *object = json_object_new_object();
+	int i;
+
+	for (i = 0; i < NR_VM; i++)
+		add_total(object, vm_names[i], &state->vm[i]);
 	return object;
 }
 
@@ -137,7 +150,8 @@ void json_round(const struct state *state)
 			       json_object_new_string(state->source) : NULL);
 	add_thread(object, state);
 	json_object_object_add(object, "promotion", promotion_object(state));
-	add_pages(object, "promoted_bytes_per_s", &state->vm[ALL_PROMOTED]);
+	json_add_rate(object, "promoted_bytes_per_s", state->promoted_per_s,
+		      1.0 / sysconf(_SC_PAGESIZE));
 	json_object_object_add(object, "demoted_bytes_per_s",
 			       rates_object(&state->vm[DEMOTED], demoted_names, NR_DEMOTED));
 	list = json_object_new_array();
@@ -148,5 +162,6 @@ void json_round(const struct state *state)
 	for (i = 0; i < state->nr_events; i++)
 		json_object_array_add(list, event_object(&state->event[i]));
 	json_object_object_add(object, "events", list);
+	json_object_object_add(object, "totals", totals_object(state));
 	json_print(object);
 }

@@ -221,23 +221,24 @@ static void show_hot(struct report *report, const struct state *state)
 	append(report, line, "  kept in %s", bytes(figure_value(&state->status[HEAT_BYTES]), from));
 }
 
-/* In all, and by ksamplingd; older ones do not promote. */
+/* In all, and by ksamplingd, if it can. */
 static void show_promotion(struct report *report, const struct state *state, double page)
 {
-	const struct figure *status = state->status, *on = &status[PROMOTE];
-	double most = figure_value(&status[PROMOTE_MB_PER_S]) * 1024 * 1024;
-	double queued = figure_value(&status[PROMOTE_QUEUED]) * page;
+	const struct figure *told = state->promotion, *on = &state->knob[PROMOTE];
 	struct line *line = new_line(report, "promotion");
 	char text[2][NUMBER_SIZE];
+	double most;
 
-	append(report, line, "%s/s in all", bytes(state->vm[ALL_PROMOTED].per_s * page, text[0]));
+	append(report, line, "%s/s in all", bytes(state->promoted_per_s * page, text[0]));
 	show_history(line, &state->history[PROMOTED_HISTORY], 0);
 	if (!on->known)
 		return;
+	most = told[KB_PER_S_NOW].known ? told[KB_PER_S_NOW].value * 1024.0 :
+		figure_value(&state->knob[PROMOTE_MB_PER_S]) * 1024 * 1024;
 	append(report, line, "  ksamplingd %s%s/s of %s/s", on->value ? "" : "off ",
 	       bytes(state->vm[PROMOTED].per_s * page, text[0]), bytes(most, text[1]));
-	append(report, line, "  queued %s", bytes(queued, text[0]));
-	append(report, line, "  returned %s", pct(pct_of(&status[RETURNED_PERMILLE]), text[0]));
+	append(report, line, "  queued %s", bytes(figure_value(&told[QUEUED]) * page, text[0]));
+	append(report, line, "  returned %s", pct(pct_of(&told[RETURNED_PERMILLE]), text[0]));
 }
 
 /* Rates by reason, those that are something. */
@@ -262,8 +263,9 @@ static void show_moves(struct report *report, const struct state *state)
 	struct line *line;
 
 	show_promotion(report, state, page);
-	if (state->vm[DROPPED].known) {
+	if (state->vm[TOLD].known) {
 		line = new_line(report, "not moved");
+		append(report, line, "of %s/s told  ", bytes(state->vm[TOLD].per_s * page, text));
 		append(report, line, "dropped %s/s  failed ",
 		       bytes(state->vm[DROPPED].per_s * page, text));
 		show_reasons(report, line, &state->vm[FAILED], failed_names, NR_FAILED, page);

@@ -15,6 +15,8 @@ static const char *const knob_names[NR_KNOBS] = {
 	[ENABLED]		= "enabled",
 	[QUOTA_PERMILLE]	= "quota_permille",
 	[HOT_SAMPLES]		= "hot_samples",
+	[PROMOTE]		= "promote",
+	[PROMOTE_MB_PER_S]	= "promote_mb_per_s",
 };
 
 static const char *const status_names[NR_STATUS] = {
@@ -25,31 +27,38 @@ static const char *const status_names[NR_STATUS] = {
 	[SLEEP_US]		= "sleep_us",
 	[HEAT_BYTES]		= "heat_bytes",
 	[HOT_TARGET_KB]		= "hot_target_kb",
-	[PROMOTE]		= "promote",
-	[PROMOTE_MB_PER_S]	= "promote_mb_per_s_now",
-	[PROMOTE_QUEUED]	= "promote_queued",
-	[RETURNED_PERMILLE]	= "promote_returned_permille",
 };
 
-#define FAILED_PREFIX	"ksamplingd_promote_failed_"
+static const char *const promotion_names[NR_PROMOTION] = {
+	[KB_PER_S_NOW]		= "promote_kb_per_s_now",
+	[RETURNED_PERMILLE]	= "returned_permille",
+	[QUEUED]		= "queued",
+	[PAST_BYTES]		= "past_bytes",
+};
+
+#define FAILED_PREFIX	"ksamplingd_failed_"
 #define DEMOTED_PREFIX	"pgdemote_"
 
-static const char *const vm_names[NR_VM] = {
+const char *const vm_names[NR_VM] = {
 	[SAMPLES]	= "ksamplingd_samples",
 	[DISCARDED]	= "ksamplingd_discarded",
 	[LOST]		= "ksamplingd_lost",
-	[FAST_SAMPLES]	= "ksamplingd_fast_samples",
-	[SLOW_SAMPLES]	= "ksamplingd_slow_samples",
+	[FAST_SAMPLES]	= "ksamplingd_samples_fast",
+	[SLOW_SAMPLES]	= "ksamplingd_samples_slow",
+	[TOLD]		= "ksamplingd_told",
 	[PROMOTED]	= "ksamplingd_promoted",
-	[DROPPED]	= "ksamplingd_promote_dropped",
+	[DROPPED]	= "ksamplingd_dropped",
+	[RETURNED]	= "ksamplingd_returned",
 	[FAILED]	= FAILED_PREFIX "gone",
 	[FAILED + 1]	= FAILED_PREFIX "cold",
-	[FAILED + 2]	= FAILED_PREFIX "busy",
-	[FAILED + 3]	= FAILED_PREFIX "pinned",
-	[FAILED + 4]	= FAILED_PREFIX "shared",
-	[FAILED + 5]	= FAILED_PREFIX "policy",
-	[FAILED + 6]	= FAILED_PREFIX "full",
-	[RETURNED]	= "ksamplingd_promote_returned",
+	[FAILED + 2]	= FAILED_PREFIX "barred",
+	[FAILED + 3]	= FAILED_PREFIX "order",
+	[FAILED + 4]	= FAILED_PREFIX "pinned",
+	[FAILED + 5]	= FAILED_PREFIX "special",
+	[FAILED + 6]	= FAILED_PREFIX "shared",
+	[FAILED + 7]	= FAILED_PREFIX "policy",
+	[FAILED + 8]	= FAILED_PREFIX "busy",
+	[FAILED + 9]	= FAILED_PREFIX "full",
 	[ALL_PROMOTED]	= "pgpromote_success",
 	[DEMOTED]	= DEMOTED_PREFIX "kswapd",
 	[DEMOTED + 1]	= DEMOTED_PREFIX "direct",
@@ -57,7 +66,7 @@ static const char *const vm_names[NR_VM] = {
 };
 
 const char *const failed_names[NR_FAILED] = {
-	"gone", "cold", "busy", "pinned", "shared", "policy", "full",
+	"gone", "cold", "barred", "order", "pinned", "special", "shared", "policy", "busy", "full",
 };
 
 const char *const demoted_names[NR_DEMOTED] = { "kswapd", "direct", "khugepaged" };
@@ -90,6 +99,7 @@ void state_init(struct state *state, const char *root)
 	for (i = 0; i < NR_KNOBS; i++)
 		file_init(&state->knob_file[i], root, "/proc/sys/vm/ksamplingd/%s", knob_names[i]);
 	file_init(&state->status_file, root, "/sys/kernel/debug/ksamplingd/status");
+	file_init(&state->promotion_file, root, "/sys/kernel/debug/ksamplingd/promotion");
 	file_init(&state->histogram_file, root, "/sys/kernel/debug/ksamplingd/histogram");
 	file_init(&state->vmstat_file, root, "/proc/vmstat");
 	tiers_init(state);
@@ -185,6 +195,8 @@ static void read_vmstat(struct state *state)
 	figures_read(state->vm, vm_names, NR_VM, file_text(&state->vmstat_file), state->span_s);
 	both = sum_per_s(&vm[FAST_SAMPLES], 2);
 	state->fast_pct = both > 0 ? vm[FAST_SAMPLES].per_s / both * 100 : -1;
+	/* The kernel counts all that is promoted only if NUMA balancing can do it, too. */
+	state->promoted_per_s = vm[vm[ALL_PROMOTED].known ? ALL_PROMOTED : PROMOTED].per_s;
 }
 
 static void add_histories(struct state *state)
@@ -194,7 +206,7 @@ static void add_histories(struct state *state)
 		[WORKLOAD_HISTORY]	= figure_value(&state->status[WORKLOAD_PERMILLE]),
 		[SAMPLES_HISTORY]	= state->vm[SAMPLES].per_s,
 		[FAST_HISTORY]		= state->fast_pct,
-		[PROMOTED_HISTORY]	= state->vm[ALL_PROMOTED].per_s,
+		[PROMOTED_HISTORY]	= state->promoted_per_s,
 		[DEMOTED_HISTORY]	= sum_per_s(&state->vm[DEMOTED], NR_DEMOTED),
 	};
 	int i;
@@ -220,6 +232,9 @@ void state_read(struct state *state)
 	for (i = 0; i < NR_KNOBS; i++)
 		read_knob(state, i);
 	read_status(state);
+	/* What waits, waits while nothing is sampled as well. */
+	figures_read(state->promotion, promotion_names, NR_PROMOTION,
+		     file_text(&state->promotion_file), 0);
 	read_vmstat(state);
 	tiers_read(state);
 	add_histories(state);

@@ -15,6 +15,8 @@ enum knob {
 	ENABLED,
 	QUOTA_PERMILLE,
 	HOT_SAMPLES,
+	PROMOTE,
+	PROMOTE_MB_PER_S,
 	NR_KNOBS,
 };
 
@@ -27,25 +29,31 @@ enum status {
 	SLEEP_US,
 	HEAT_BYTES,
 	HOT_TARGET_KB,
-	PROMOTE,
-	PROMOTE_MB_PER_S,
-	PROMOTE_QUEUED,
-	RETURNED_PERMILLE,
 	NR_STATUS,
 };
 
-/* Of /proc/vmstat; from PROMOTED on, base pages. */
+/* Of the promotion, which a kernel may not have. */
+enum promotion {
+	KB_PER_S_NOW,
+	RETURNED_PERMILLE,
+	QUEUED,			/* base pages */
+	PAST_BYTES,
+	NR_PROMOTION,
+};
+
+/* Of /proc/vmstat; from TOLD on, base pages. */
 enum vm {
 	SAMPLES,
 	DISCARDED,
 	LOST,
 	FAST_SAMPLES,
 	SLOW_SAMPLES,
+	TOLD,
 	PROMOTED,
 	DROPPED,
-	FAILED,
-	FAILED_LAST = FAILED + 6,
 	RETURNED,
+	FAILED,
+	FAILED_LAST = FAILED + 9,
 	ALL_PROMOTED,		/* not by ksamplingd alone */
 	DEMOTED,
 	DEMOTED_LAST = DEMOTED + 2,
@@ -55,6 +63,7 @@ enum vm {
 #define NR_FAILED	(FAILED_LAST - FAILED + 1)
 #define NR_DEMOTED	(DEMOTED_LAST - DEMOTED + 1)
 
+extern const char *const vm_names[NR_VM];
 extern const char *const failed_names[NR_FAILED], *const demoted_names[NR_DEMOTED];
 
 /* Of a line "event" of the status. */
@@ -136,19 +145,21 @@ struct state {
 	char		source[16];
 	struct figure	knob[NR_KNOBS];
 	struct figure	status[NR_STATUS];
+	struct figure	promotion[NR_PROMOTION];
 	struct figure	vm[NR_VM];
 	int		nr_events;
 	struct event	event[MAX_EVENTS];
 	struct figure	hot_from;
 	double		fast_pct;	/* share of the samples */
+	double		promoted_per_s;	/* base pages, by whomever */
 	struct history	history[NR_HISTORIES];
 
 	int		nr_tiers, nr_nodes;
 	struct tier	*tier;		/* the fastest first */
 	struct node	*node;
 
-	struct file	knob_file[NR_KNOBS], status_file, histogram_file, vmstat_file;
-	struct file	has_cpu_file;
+	struct file	knob_file[NR_KNOBS], status_file, promotion_file, histogram_file;
+	struct file	vmstat_file, has_cpu_file;
 	char		*tiers_dir;
 };
 

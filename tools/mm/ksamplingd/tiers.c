@@ -256,16 +256,29 @@ static void read_nodes(struct state *state)
 	}
 }
 
-/* Samples are told of fast and slow memory: which of several tiers they are of is not known. */
-static double served_pct(const struct state *state, const struct tier *tier)
+/* What is told of fast and slow memory: which of several tiers it is of is not known. */
+static bool is_only_one(const struct state *state, const struct tier *tier)
 {
 	int i, nr = 0;
 
 	for (i = 0; i < state->nr_tiers; i++)
 		nr += state->tier[i].fast == tier->fast;
-	if (nr != 1 || state->fast_pct < 0)
+	return nr == 1;
+}
+
+static double served_pct(const struct state *state, const struct tier *tier)
+{
+	if (!is_only_one(state, tier) || state->fast_pct < 0)
 		return -1;
 	return tier->fast ? state->fast_pct : 100 - state->fast_pct;
+}
+
+/* Where nodes do not tell, as without NUMA balancing. */
+static double promoted_per_s(const struct state *state, const struct tier *tier)
+{
+	if (!is_only_one(state, tier) || state->promoted_per_s < 0)
+		return -1;
+	return tier->fast ? state->promoted_per_s * sysconf(_SC_PAGESIZE) : 0;
 }
 
 static void sum_up(struct state *state, struct tier *tier)
@@ -285,6 +298,8 @@ static void sum_up(struct state *state, struct tier *tier)
 		if (has[id])
 			add_node(state, tier, find_node(state, id));
 	}
+	if (tier->promoted_per_s < 0)
+		tier->promoted_per_s = promoted_per_s(state, tier);
 	tier->served_pct = served_pct(state, tier);
 	history_add(&tier->hot, state->round, tier->hot_bytes);
 }

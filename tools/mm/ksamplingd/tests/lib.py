@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,22 +17,26 @@ from watching import PATIENCE_S, Rounds, Skip, Terminal, another_user
 PROGRAMS = Path(".")            # set by watching.main()
 PAGE = os.sysconf("SC_PAGESIZE")
 STATUS = "sys/kernel/debug/ksamplingd/status"
+PROMOTION = "sys/kernel/debug/ksamplingd/promotion"
 HISTOGRAM = "sys/kernel/debug/ksamplingd/histogram"
 KNOBS = "proc/sys/vm/ksamplingd"
 TIERS = "sys/devices/virtual/memory_tiering"
 NODES = "sys/devices/system/node"
 DISCARDS = "no_address", "no_page", "no_memory", "bad_record", "not_memory", "kernel"
-FAILURES = "gone", "cold", "busy", "pinned", "shared", "policy", "full"
+FAILURES = ("gone", "cold", "barred", "order", "pinned", "special", "shared", "policy", "busy",
+            "full")
+PROMOTED = "told", "promoted", "dropped", "returned", *(f"failed_{why}" for why in FAILURES)
 
 
 class Fake:
-    """A made-up /, with two tiers of a node each; the kernel is one of today at first"""
+    """A made-up /, with two tiers of a node each; the kernel does not promote at first"""
 
     def __init__(self):
         self.top = Path(tempfile.mkdtemp(prefix="ksamplingd-top-"))
         self.started = []
         self.vm = {name: 0 for name in (
             "nr_free_pages", "ksamplingd_samples", "ksamplingd_discarded", "ksamplingd_lost",
+            "ksamplingd_samples_fast", "ksamplingd_samples_slow",
             "pgpromote_success", "pgdemote_kswapd", "pgdemote_direct", "pgdemote_khugepaged")}
         self.state = {
             "enabled": 1, "source": "pebs", "rings": 8, "use_permille": 29,
@@ -39,6 +44,7 @@ class Fake:
             "load_share_permille": 801, "sleep_us": 2000, "rounds": 10, "windows": 5,
             "period_changes": 1, "run_ns": 30, "wall_ns": 1000, "heat_bytes": 8192,
             "hot_target_kb": 4096}
+        self.promotion = {}
         self.events = {"loads": {"period": 1999}, "stores": {"period": 20011}}
         self.write("proc/vmstat", "")
         self.knob("enabled", 1)
@@ -91,7 +97,7 @@ class Fake:
             f"node {node} pages {' '.join(map(str, bins))}\n" for node, bins in nodes.items()))
 
     def told(self, **vm):
-        """Write the status, and vmstat with what is given there."""
+        """Write the status, the promotion, and vmstat with what is given there."""
         self.vm |= vm
         self.write("proc/vmstat", "".join(f"{name} {value}\n" for name, value in self.vm.items()))
         lines = [f"{name} {value}\n" for name, value in self.state.items()]
@@ -102,15 +108,26 @@ class Fake:
             lines.append(f"event {event} " + " ".join(
                 f"{name} {value}" for name, value in every.items()) + "\n")
         self.write(STATUS, "".join(lines))
+        if self.promotion:
+            self.write(PROMOTION, "".join(f"{name} {value}\n" for name, value in (
+                self.promotion | {name[11:]: value for name, value in self.vm.items()
+                                  if name[11:] in PROMOTED}).items()))
 
     def promotes(self):
-        """From now on it is a kernel that promotes."""
-        self.state |= {"promote": 1, "promote_mb_per_s_now": 64, "promote_queued": 512,
-                       "promote_returned_permille": 3}
-        self.vm |= {f"ksamplingd_{name}": 0 for name in (
-            "fast_samples", "slow_samples", "promoted", "promote_dropped",
-            *(f"promote_failed_{why}" for why in FAILURES), "promote_returned")}
+        """From now on it is a kernel that promotes, and does so."""
+        self.knob("promote", 1)
+        self.knob("promote_mb_per_s", 128)
+        self.promotion = {"promote": 1, "promote_kb_per_s_now": 65536, "returned_permille": 3,
+                          "past_bytes": 2048, "queued": 512}
+        self.vm |= {f"ksamplingd_{name}": 0 for name in PROMOTED}
         self.told()
+
+    def without(self, name):
+        """The kernel has no such line in /proc/vmstat, nor for the nodes that there are."""
+        self.vm.pop(name, None)
+        for file in self.top / "proc/vmstat", *self.top.glob(f"{NODES}/node*/vmstat"):
+            text = file.read_text()
+            self.write(file.relative_to(self.top), re.sub(rf"^{name} .*\n", "", text, flags=re.M))
 
     def remove(self, path):
         path = self.top / path

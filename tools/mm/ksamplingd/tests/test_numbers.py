@@ -134,17 +134,16 @@ def test_moves(fake):
 
 def test_served(fake):
     """the share of the accesses that a tier serves is that of the samples"""
-    fake.promotes()
     rounds = fake.follow()
     rounds.until(lambda each: each["samples_per_s"] == 0 and each["fast_pct"] is None)
-    fake.told(ksamplingd_fast_samples=750, ksamplingd_slow_samples=250)
+    fake.told(ksamplingd_samples_fast=750, ksamplingd_samples_slow=250)
     found = rounds.until(lambda each: each["fast_pct"] is not None)
     assert found["fast_pct"] == 75, found
     assert tiers(found)[4]["served_pct"] == 75 and tiers(found)[22]["served_pct"] == 25, found
     fake.node(2)
     fake.tier(99, "2")
     rounds.until(lambda each: len(each["tiers"]) == 3)
-    fake.told(ksamplingd_fast_samples=760, ksamplingd_slow_samples=340)
+    fake.told(ksamplingd_samples_fast=760, ksamplingd_samples_slow=340)
     found = rounds.until(lambda each: each["fast_pct"] is not None)
     assert found["fast_pct"] == 10 == tiers(found)[4]["served_pct"], found
     assert tiers(found)[22]["served_pct"] is None is tiers(found)[99]["served_pct"], found
@@ -155,22 +154,67 @@ def test_promotion(fake):
     fake.promotes()
     rounds = fake.follow()
     found = rounds.until(lambda each: each["promotion"]["bytes_per_s"] == 0)["promotion"]
-    assert found["on"] is True and found["most_bytes_per_s"] == 64 << 20, found
+    assert found["on"] is True and found["most_bytes_per_s"] == 128 << 20, found
+    assert found["most_now_bytes_per_s"] == 64 << 20 and found["past_bytes"] == 2048, found
     assert found["queued_bytes"] == 512 * lib.PAGE and found["returned_pct"] == 0.3, found
-    fake.told(ksamplingd_promoted=1000, ksamplingd_promote_dropped=100,
-              ksamplingd_promote_failed_pinned=10, ksamplingd_promote_returned=1)
+    fake.told(ksamplingd_told=2000, ksamplingd_promoted=1000, ksamplingd_dropped=100,
+              ksamplingd_failed_pinned=10, ksamplingd_returned=1)
     found = rounds.until(lambda each: each["promotion"]["bytes_per_s"])["promotion"]
     speed = found["bytes_per_s"]
+    assert near(found["told_bytes_per_s"], speed * 2), found
     assert near(found["dropped_bytes_per_s"], speed / 10), found
     assert near(found["returned_bytes_per_s"], speed / 1000), found
     assert near(found["failed_bytes_per_s"]["pinned"], speed / 100), found
     assert found["failed_bytes_per_s"]["full"] == 0, found
-    fake.state["promote"] = 0
-    fake.told()
+    fake.knob("promote", 0)
     rounds.until(lambda each: each["promotion"]["on"] is False)
+    _, output, _ = fake.run("-1")
+    assert re.search(r"^promotion .* ksamplingd off 0/s of 64M/s", output, re.M), output
 
 
-def test_today(fake):
+def test_failures(fake):
+    """each reason has the counter of its name"""
+    fake.promotes()
+    rounds = fake.follow("-d", "200ms")
+    for why in lib.FAILURES:
+        rounds.until(lambda each: set(each["promotion"]["failed_bytes_per_s"].values()) == {0})
+        fake.told(**{f"ksamplingd_failed_{why}": 5})
+        found = rounds.until(lambda each: any(each["promotion"]["failed_bytes_per_s"].values()))
+        failed = found["promotion"]["failed_bytes_per_s"]
+        assert failed[why] and sum(map(bool, failed.values())) == 1, (why, failed)
+
+
+def test_alone(fake):
+    """without NUMA balancing, all that is promoted is what ksamplingd promotes"""
+    fake.promotes()
+    fake.without("pgpromote_success")
+    rounds = fake.follow("-d", "200ms")
+    rounds.until(lambda each: each["promoted_bytes_per_s"] == 0)
+    fake.told(ksamplingd_promoted=1000)
+    found = rounds.until(lambda each: each["promoted_bytes_per_s"])
+    assert found["promoted_bytes_per_s"] == found["promotion"]["bytes_per_s"], found
+    fast, slow = tiers(found)[4], tiers(found)[22]
+    assert fast["promoted_bytes_per_s"] == found["promoted_bytes_per_s"], found
+    assert slow["promoted_bytes_per_s"] == 0, found
+    fake.node(2)
+    fake.write(f"{lib.NODES}/has_cpu", "0,2\n")
+    fake.tier(10, "2")
+    fake.without("pgpromote_success")
+    found = rounds.until(lambda each: len(each["tiers"]) == 3 and tiers(each)[10]["fast"])
+    assert tiers(found)[4]["promoted_bytes_per_s"] is None, found
+
+
+def test_totals(fake):
+    """totals are those of /proc/vmstat, by the same names"""
+    fake.promotes()
+    fake.told(**{name: 1000 + number for number, name in enumerate(fake.vm)})
+    wanted = {name: value for name, value in fake.vm.items() if name != "nr_free_pages"}
+    assert fake.json()["totals"] == wanted
+    fake.without("ksamplingd_told")
+    assert fake.json()["totals"] == wanted | {"ksamplingd_told": None}
+
+
+def test_no_promotion(fake):
     """a kernel that does not promote has nothing there, and all else"""
     found = fake.json()["promotion"]
     failed = found.pop("failed_bytes_per_s")
@@ -224,9 +268,11 @@ def test_notes(fake):
     assert found["use_pct"] is None and found["tiers"][0]["hot_bytes"] is None, \
         "what was when it was on is no news"
     assert found["enabled"] is False and found["source"] is None, found
+    fake.promotes()
     fake.remove("sys/kernel/debug/ksamplingd")
     found = note("mount -t debugfs")
     assert found["quota_pct"] == 3, found
+    assert found["promotion"]["on"] is True and found["promotion"]["queued_bytes"] is None, found
     fake.remove(lib.KNOBS)
     found = note("CONFIG_KSAMPLINGD")
     assert found["enabled"] is None, found
@@ -236,11 +282,19 @@ def test_no_permission(fake):
     """who is not root is told so, and sees what everybody may"""
     fake.top.chmod(0o755)
     drop = lib.another_user(lib.PROGRAMS / "ksamplingd-top")
+    fake.promotes()
     (fake.top / "sys/kernel/debug").chmod(0o700)
     found = fake.json(preexec_fn=drop)
     assert "as root" in found["note"], found
     assert found["quota_pct"] == 3 and found["samples_per_s"] == 0, found
     assert found["use_pct"] is None and found["tiers"][0]["total_bytes"], found
+    told = found["promotion"]
+    assert told["on"] is True and told["most_bytes_per_s"] == 128 << 20, told
+    assert told["bytes_per_s"] == 0 == found["totals"]["ksamplingd_promoted"], found
+    assert told["queued_bytes"] is None is told["most_now_bytes_per_s"], told
+    _, output, _ = fake.run("-1", preexec_fn=drop)
+    assert re.search(r"^promotion .* ksamplingd 0/s of 128M/s  queued -  returned -$", output,
+                     re.M), output
 
 
 def test_told_once(fake):
@@ -268,7 +322,8 @@ def test_nothing(fake):
 
 def test_odd_files(fake):
     """files that are cut off, or have something else in them, do no harm"""
-    for path in (lib.STATUS, lib.HISTOGRAM, "proc/vmstat", f"{lib.NODES}/node0/meminfo",
+    fake.promotes()
+    for path in (lib.STATUS, lib.HISTOGRAM, lib.PROMOTION, "proc/vmstat", f"{lib.NODES}/node0/meminfo",
                  f"{lib.NODES}/node0/vmstat", f"{lib.NODES}/has_cpu",
                  f"{lib.TIERS}/memory_tier4/nodelist"):
         whole = (fake.top / path).read_text()
@@ -297,7 +352,7 @@ def test_text(fake):
                     r"^hot set +1\.0G of 4\.0M  from heat 1\.0k  kept in 8\.0K$",
                     r"^promotion +0/s in all  ksamplingd 0/s of 64M/s  queued 2\.0M  "
                     r"returned 0\.3%$",
-                    r"^not moved +dropped 0/s  failed 0/s$", r"^demotion +0/s$",
+                    r"^not moved +of 0/s told  dropped 0/s  failed 0/s$", r"^demotion +0/s$",
                     r"^loads +100\.0% +1999 +0 +0 +0 +0$", r"^stores +100\.0% +20011 "):
         assert re.search(pattern, output, re.M) or \
             lib.PAGE != 4096, (pattern, output)
@@ -313,7 +368,10 @@ def test_manual(fake):
     """every key of the JSON is in the manual"""
     fake.promotes()
     text = (lib.HERE.parent / "ksamplingd-top.8").read_text().replace("\\-", "-")
-    keys = keys_of(fake.json())
+    found = fake.json()
+    for name in found.pop("totals"):
+        assert re.search(rf"\b({name}|{name.split('_')[0]}_)(?!\w)", text), name
+    keys = keys_of(found) | {"totals"}
     missing = {key for key in keys if not re.search(rf"\b{key}\b", text)}
     assert len(keys) > 50 and not missing, missing
 

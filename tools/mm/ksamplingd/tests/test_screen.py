@@ -15,7 +15,7 @@ def test_screen(fake):
     for pattern in (r"^ksamplingd-top  [\d:]+  every 20ms  by pebs",
                     r"^TIER +NODES +HOT +SERVED +PROMOTED +DEMOTED", r"^4 fast +0 ",
                     r"^22 slow +1 ", r"^quota +2\.9% of 3\.0%", r"^workload +12\.3%",
-                    r"^not moved +dropped 0/s", r"^loads +100\.0% +1999 ", r"q quit$"):
+                    r"^not moved +of 0/s told  dropped 0/s", r"^loads +100\.0% +1999 ", r"q quit$"):
         assert re.search(pattern, text, re.M), f"no {pattern} in\n{text}"
 
 
