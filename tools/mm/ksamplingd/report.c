@@ -13,6 +13,7 @@
 #include "units.h"
 
 #define NUMBER_SIZE	16
+#define RANGE_SIZE	(2 * NUMBER_SIZE)
 #define LOW_PERMILLE	500	/* of the time that an event is counted: the log says so then */
 
 /* In three digits and a unit; "-" if it is not known. */
@@ -95,7 +96,7 @@ static const struct {
 	const char	*title;
 	int		width;
 } tier_columns[] = {
-	{ "TIER", -10 }, { "NODES", -8 }, { "HOT", 8 }, { "SERVED", 9 }, { "PROMOTED", 10 },
+	{ "TIER", -9 }, { "NODES", -7 }, { "HOT", 12 }, { "SERVED", 9 }, { "PROMOTED", 10 },
 	{ "DEMOTED", 9 }, { "SIZE", 8 }, { "FREE", 8 },
 }, event_columns[] = {
 	{ "EVENT", -18 }, { "RUNNING", 8 }, { "PERIOD", 10 }, { "SAMPLES", 9 }, { "LOST", 8 },
@@ -115,9 +116,15 @@ static double sum(const double *number, int nr)
 	return sum;
 }
 
-static bool may_be_more(double least, double most)
+/* From and to, if they are not much the same. */
+static const char *range(double least, double most, char *text)
 {
-	return least >= 0 && most > least * 1.1;
+	char number[2][NUMBER_SIZE];
+
+	snprintf(text, RANGE_SIZE, "%s", bytes(most, number[0]));
+	if (least >= 0 && most > least * 1.1)
+		snprintf(text, RANGE_SIZE, "%s-%s", bytes(least, number[1]), number[0]);
+	return text;
 }
 
 static void show_tier(struct report *report, const struct tier *tier)
@@ -132,9 +139,7 @@ static void show_tier(struct report *report, const struct tier *tier)
 		snprintf(cell[0], sizeof(cell[0]), "%d %s", tier->number,
 			 tier->fast ? "fast" : "slow");
 	snprintf(cell[1], sizeof(cell[1]), "%s", tier->nodes);
-	bytes(tier->hot_bytes, cell[2]);
-	if (may_be_more(tier->hot_bytes, tier->hot_most_bytes))
-		strcat(cell[2], "+");
+	range(tier->hot_bytes, tier->hot_most_bytes, cell[2]);
 	pct(tier->served_pct, cell[3]);
 	bytes(tier->promoted_per_s, cell[4]);
 	bytes(sum(tier->demoted_per_s, NR_DEMOTED), cell[5]);
@@ -204,7 +209,7 @@ static void show_hot(struct report *report, const struct state *state)
 {
 	double target = state->status[HOT_TARGET_KB].known ?
 			state->status[HOT_TARGET_KB].value * 1024.0 : -1;
-	char hot[NUMBER_SIZE], text[NUMBER_SIZE], from[NUMBER_SIZE];
+	char hot[RANGE_SIZE], text[NUMBER_SIZE], from[NUMBER_SIZE];
 	struct line *line = new_line(report, "hot set");
 	double sum = 0, most = 0;
 	int i;
@@ -214,9 +219,8 @@ static void show_hot(struct report *report, const struct state *state)
 		most += state->tier[i].hot_most_bytes;
 	}
 	if (!state->hot_from.known)
-		sum = -1;
-	append(report, line, "%s%s of %s", bytes(sum, hot), may_be_more(sum, most) ? "+" : "",
-	       bytes(target, text));
+		most = -1;
+	append(report, line, "%s of %s", range(sum, most, hot), bytes(target, text));
 	append(report, line, "  from heat %s", count(figure_value(&state->hot_from), from));
 	append(report, line, "  kept in %s", bytes(figure_value(&state->status[HEAT_BYTES]), from));
 }

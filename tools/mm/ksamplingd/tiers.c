@@ -301,7 +301,7 @@ static void sum_up(struct state *state, struct tier *tier)
 	if (tier->promoted_per_s < 0)
 		tier->promoted_per_s = promoted_per_s(state, tier);
 	tier->served_pct = served_pct(state, tier);
-	history_add(&tier->hot, state->round, tier->hot_bytes);
+	history_add(&tier->hot, state->round, tier->hot_most_bytes);
 }
 
 /**

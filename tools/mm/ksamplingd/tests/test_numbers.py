@@ -89,6 +89,16 @@ def test_hot_samples(fake):
     assert tiers(fake.json())[4]["hot_bytes"] == 140 * lib.PAGE
 
 
+def test_hot_range(fake):
+    """where the histogram does not tell which pages are hot, it is said from where to where"""
+    fake.histogram(1, {0: [3 << 8, 0, 1 << 8] + [0] * 13, 1: [1 << 9] + [0] * 15})
+    _, output, _ = fake.run("-1")
+    if lib.PAGE == 4096:
+        for pattern in r"^4 fast +0 +1\.0M-4\.0M ", r"^22 slow +1 +0-2\.0M ", \
+                r"^hot set +1\.0M-6\.0M of 4\.0M ":
+            assert re.search(pattern, output, re.M), output
+
+
 def test_thread(fake):
     """permilles of the kernel are percent"""
     found = fake.json()

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -155,10 +156,11 @@ static void end_work(void)
 	if (memory)
 		munmap(memory, NR_PAGES * PAGE);
 	memory = NULL;
+	prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
 }
 
-/* Pages of slow memory that are accessed, and promoted for some seconds. */
-static void begin_work(void)
+/* Slow memory that is accessed, and promoted for some seconds; in huge pages if it may. */
+static void begin_work(bool huge)
 {
 	unsigned long nodes = 1UL << SLOW;
 	size_t size = NR_PAGES * PAGE;
@@ -170,7 +172,7 @@ static void begin_work(void)
 	undo_later(end_work);
 	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	EXPECT(memory != MAP_FAILED, "mmap");
-	madvise(memory, size, MADV_NOHUGEPAGE);
+	EXPECT(huge || !prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), "prctl");
 	EXPECT(!syscall(SYS_mbind, memory, size, MPOL_BIND, &nodes, 64, 0), "mbind");
 	memset(memory, 1, size);
 	EXPECT(!syscall(SYS_mbind, memory, size, MPOL_DEFAULT, NULL, 0, 0), "mbind");
@@ -234,7 +236,7 @@ static enum psi_result promotion_is_seen(void)
 	size_t t;
 	int i;
 
-	begin_work();
+	begin_work(false);
 	read_files(&before);
 	run_top("--json -n 16 -d 500ms");
 	read_files(&after);
@@ -287,6 +289,61 @@ static int expect_same(const char *what, double said, double before, double afte
 	return 1;
 }
 
+/* What is listed on each of two nodes, in bytes */
+static void read_hot(double *hot)
+{
+	FILE *file = fopen(VIEWS "hot_pages", "r");
+	int node, order;
+	char line[128];
+
+	EXPECT(file, "hot_pages");
+	hot[0] = 0;
+	hot[1] = 0;
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "%d %*s %d", &node, &order) == 2 && node >= 0 && node < 2)
+			hot[node] += PAGE << order;
+	fclose(file);
+}
+
+/* What is hot by the list is between the two that come from the histogram. */
+static void expect_hot(double hot, const char *json)
+{
+	double least = number_of(json, "", "hot_bytes"), most = number_of(json, "", "hot_most_bytes");
+
+	psi_note("%.0f kB are hot: %.0f to %.0f", hot / 1024, least / 1024, most / 1024);
+	EXPECT(least * 0.9 <= hot && hot <= most * 1.1, "%.0f are not from %.0f to %.0f", hot,
+	       least, most);
+}
+
+static enum psi_result hot_by_tier(void)
+{
+	double hot[2], again[2];
+	const char *json;
+	int huge, tries;
+
+	for (huge = 0; huge < 2; huge++) {
+		begin_work(huge);
+		sleep_ms(3000);
+		EXPECT(!set_knob("promote", "0"), "promote");
+		EXPECT(!set_test_pmu("accesses_per_s", 0), "accesses_per_s");
+		sleep_ms(1000);
+		for (tries = 0; tries < 10; tries++) {
+			read_hot(hot);
+			run_top("--json -n 1 -d 20ms");
+			read_hot(again);
+			if (hot[0] == again[0] && hot[1] == again[1])
+				break;
+		}
+		EXPECT(tries < 10, "it changes all the time");
+		EXPECT(hot[0] && hot[1], "%.0f and %.0f are hot", hot[0], hot[1]);
+		json = output.line[0];
+		expect_hot(hot[0], json);
+		expect_hot(hot[1], second_tier(json));
+		end_work();
+	}
+	return PSI_PASS;
+}
+
 static enum psi_result files_agree(void)
 {
 	static const struct {
@@ -311,7 +368,7 @@ static enum psi_result files_agree(void)
 	const char *json;
 	size_t i;
 
-	begin_work();
+	begin_work(true);
 	sleep_ms(5000);
 	/* What is there stays as it is, after some time. */
 	EXPECT(!set_test_pmu("accesses_per_s", 0), "accesses_per_s");
@@ -359,7 +416,7 @@ static enum psi_result text_is_told(void)
 	int i, number;
 	char share[16], *line;
 
-	begin_work();
+	begin_work(false);
 	sleep_ms(1000);
 	run_top("--batch -n 1 -d 3s");
 	for (i = 0; i < output.nr; i++) {
@@ -385,7 +442,7 @@ static enum psi_result anybody_sees(void)
 {
 	const char *json;
 
-	begin_work();
+	begin_work(true);
 	sleep_ms(3000);
 	EXPECT(!setegid(NOBODY) && !seteuid(NOBODY), "cannot be somebody");
 	run_top("--json -n 1 -d 1s");
@@ -418,6 +475,7 @@ static enum psi_result off_is_told(void)
 static const struct psi_case cases[] = {
 	{ "R-31 ksamplingd-top shows what is promoted as it is", promotion_is_seen },
 	{ "R-31 ksamplingd-top says what the files say", files_agree },
+	{ "R-29 ksamplingd-top knows what is hot in each tier", hot_by_tier },
 	{ "R-31 ksamplingd-top tells it as text", text_is_told },
 	{ "R-31 ksamplingd-top shows anybody what anybody may see", anybody_sees },
 	{ "R-20 ksamplingd-top says that it is off", off_is_told },
