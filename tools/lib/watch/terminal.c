@@ -140,9 +140,10 @@ void put(int y, int x, int width, const char *text)
 	size_t len;
 	int places;
 
-	if (y >= LINES || x + width > COLS)
+	if (x + width > COLS)
 		width = COLS - x;
-	if (y >= LINES || move(y, x) == ERR)
+	/* In one column, ncurses reads what is before the line. */
+	if (y >= LINES || COLS < 2 || move(y, x) == ERR)
 		return;
 	for (; *text && width > 0; text += len) {
 		len = mbrtowc(&wide, text, strlen(text), &state);
@@ -187,5 +188,6 @@ void put_bar(int y, int x, int pct)
  */
 void put_rule(int y)
 {
-	mvhline(y, 0, unicode ? 0 : '-', COLS);
+	if (COLS > 1)
+		mvhline(y, 0, unicode ? 0 : '-', COLS);
 }
