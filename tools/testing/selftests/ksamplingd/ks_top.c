@@ -199,10 +199,15 @@ static void expect_rate(const char *what, double per_s, double growth, double se
 	       "%s: %.2f/s in %.6f s, and it grew by %.2f", what, per_s, seconds, growth);
 }
 
+static double seconds_between(const char *before, const char *json)
+{
+	return number_of(json, "", "time_s") - number_of(before, "", "time_s");
+}
+
 /* What it says of two rounds is what totals have grown by. */
 static void expect_rates(const char *before, const char *json)
 {
-	double seconds = number_of(json, "", "time_s") - number_of(before, "", "time_s");
+	double seconds = seconds_between(before, json);
 	double fast = grown(before, json, "ksamplingd_samples_fast");
 	double slow = grown(before, json, "ksamplingd_samples_slow");
 
@@ -214,8 +219,6 @@ static void expect_rates(const char *before, const char *json)
 		    grown(before, json, "ksamplingd_told") * PAGE, seconds);
 	expect_rate("cold", number_of(json, "failed_bytes_per_s", "cold"),
 		    grown(before, json, "ksamplingd_failed_cold") * PAGE, seconds);
-	EXPECT(number_of(json, "tiers", "promoted_bytes_per_s") ==
-	       number_of(json, "", "promoted_bytes_per_s"), "all goes to the fast tier: %s", json);
 	if (fast + slow)
 		EXPECT(fabs(number_of(json, "", "fast_pct") - fast / (fast + slow) * 100) < 0.02,
 		       "%.0f samples fast, %.0f slow, and it says %.2f %%", fast, slow,
@@ -232,6 +235,7 @@ static enum psi_result promotion_is_seen(void)
 {
 	static struct files before, after;
 	double first_pct = -1, last_pct = -1, pct, first_hot[2] = {}, last_hot[2] = {}, most = 0;
+	double to_fast = 0, promoted;
 	const char *json;
 	size_t t;
 	int i;
@@ -252,8 +256,11 @@ static enum psi_result promotion_is_seen(void)
 			EXPECT(low <= now && now <= high, "%s: %.0f, then %.0f, then %.0f",
 			       totals[t], low, now, high);
 		}
-		if (i)
+		if (i) {
 			expect_rates(output.line[i - 1], json);
+			to_fast += number_of(json, "tiers", "promoted_bytes_per_s") *
+				   seconds_between(output.line[i - 1], json);
+		}
 		pct = is_null(json, "", "fast_pct") ? -1 : number_of(json, "", "fast_pct");
 		EXPECT(pct < 0 || (number_of(json, "tiers", "served_pct") == pct &&
 				   fabs(number_of(second_tier(json), "", "served_pct") -
@@ -268,9 +275,12 @@ static enum psi_result promotion_is_seen(void)
 	}
 	last_hot[0] = number_of(json, "tiers", "hot_bytes");
 	last_hot[1] = number_of(second_tier(json), "", "hot_bytes");
-	psi_note("%.0f pages are promoted, %.0f kB/s at most",
-		 line_of(after.vmstat, "ksamplingd_promoted") -
-		 line_of(before.vmstat, "ksamplingd_promoted"), most / 1024);
+	promoted = grown(output.line[0], json, "ksamplingd_promoted");
+	psi_note("%.0f pages are promoted, %.0f to the fast tier, %.0f kB/s at most", promoted,
+		 to_fast / PAGE, most / 1024);
+	/* Each CPU may keep some back from what is counted for a node. */
+	EXPECT(fabs(to_fast / PAGE - promoted) <= 0.1 * promoted + 125 * online_cpus(),
+	       "not all goes there");
 	psi_note("fast memory serves %.1f %%, then %.1f %%; hot there %.0f kB, then %.0f kB; slow %.0f kB, then %.0f kB",
 		 first_pct, last_pct, first_hot[0] / 1024, last_hot[0] / 1024,
 		 first_hot[1] / 1024, last_hot[1] / 1024);
