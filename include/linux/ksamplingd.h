@@ -20,6 +20,7 @@ struct page;
  * @from_nid: node of the CPU that was seen to access it; NUMA_NO_NODE if that is unknown
  * @heat:     512 for each sample of a base page, 1 for each of 2 MiB; halved once in
  *	      vm.ksamplingd.cool_ms
+ * @again:    it was sampled in an earlier window as well, and has been warm since
  * @store:    the sample is of an event that counts stores, and not one of loads. What
  *	      cannot tell (IBS) says store.
  */
@@ -29,6 +30,7 @@ struct ks_hot_page {
 	int nid;
 	int from_nid;
 	u32 heat;
+	bool again;
 	bool store;
 };
 

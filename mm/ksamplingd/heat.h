@@ -15,13 +15,13 @@
 
 /**
  * struct ks_heat - one page, or one folio as its first page; all 0: never sampled
- * @heat:  at the last sample; halved for each epoch since
- * @epoch: of the last sample; wraps, but not before the page has been found cold
- * @order: of the folio that it was counted as
- * @hot:   it was, at the last sample
- * @told:  consumers that know, and have not asked for more time; a bit for each
- * @asked: the last window in which one was called, by its lowest bits
- * @word:  all of that, to be read and written at once
+ * @heat:   at the last sample; halved for each epoch since
+ * @epoch:  of the last sample; wraps, but not before the page has been found cold
+ * @order:  of the folio that it was counted as
+ * @hot:    it was, at the last sample
+ * @told:   consumers that know, and have not asked for more time; a bit for each
+ * @window: of the last sample, by its lowest bits
+ * @word:   all of that, to be read and written at once
  */
 struct ks_heat {
 	union {
@@ -31,7 +31,7 @@ struct ks_heat {
 			u32 order:4;
 			u32 hot:1;
 			u32 told:KS_MAX_CONSUMERS;
-			u32 asked:KS_WINDOW_BITS;
+			u32 window:KS_WINDOW_BITS;
 		};
 		u64 word;
 	};

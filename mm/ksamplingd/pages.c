@@ -233,14 +233,12 @@ static unsigned long listeners(void)
 }
 
 /* It has what is there now: who is to be called, and is taken to be told by that. */
-static unsigned long whom_to_tell(struct ks_heat *h, bool entered)
+static unsigned long whom_to_tell(struct ks_heat *h, bool entered, bool first_in_window)
 {
-	u32 window = ks_window & GENMASK(KS_WINDOW_BITS - 1, 0);
 	unsigned long ask = h->hot ? listeners() & ~h->told : 0;
 
-	if (!ask || (!entered && h->asked == window))
+	if (!entered && !first_in_window)
 		return 0;
-	h->asked = window;
 	h->told |= ask;
 	return ask;
 }
@@ -385,8 +383,9 @@ enum ks_discard ks_pages_sample(u64 phys, int from_nid, bool store)
 	struct ks_hot_page page = { .from_nid = from_nid, .store = store };
 	struct ks_heat *place, old, new;
 	struct folio *folio;
+	u32 window = ks_window & GENMASK(KS_WINDOW_BITS - 1, 0);
+	bool entered, first;
 	unsigned long ask;
-	bool entered;
 
 	if (!phys)
 		return KS_NO_ADDRESS;
@@ -408,7 +407,9 @@ enum ks_discard ks_pages_sample(u64 phys, int from_nid, bool store)
 	do {
 		new = old;
 		entered = ks_heat_sample(&new, ks_epoch, page.order, ks_limits);
-		ask = whom_to_tell(&new, entered);
+		first = old.window != window;
+		new.window = window;
+		ask = whom_to_tell(&new, entered, first);
 		/* After the epoch that it has, see hot_show(). */
 	} while (!try_cmpxchg(&place->word, &old.word, new.word));
 	rcu_read_unlock();
@@ -419,6 +420,7 @@ enum ks_discard ks_pages_sample(u64 phys, int from_nid, bool store)
 	folio_put(folio);
 
 	page.heat = new.heat;
+	page.again = first && ks_heat_now(old, ks_epoch);
 	if (ask)
 		tell(&page, ask);
 	return KS_NOT_DISCARDED;

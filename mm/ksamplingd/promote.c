@@ -2,8 +2,9 @@
 /*
  * ksamplingd: pages of slow memory that become hot are moved to fast memory (R-31).
  *
- * The sampler tells of a page that has become hot. If it is on a node that is to be
- * emptied, which is not of the top tier, it goes to the queue of that node. The thread
+ * The sampler tells of a page that has become hot. If it was sampled in more than one window,
+ * and is on a node that is to be emptied, which is not of the top tier, it goes to the queue
+ * of that node. The thread
  * kspromoted takes it from there, outside of the sampler's quota and with a rate of its
  * own, looks whether all of that still holds, and migrates it to the node of the top tier
  * that is nearest to the CPU which was seen to use it. It does as many as a batch has
@@ -200,6 +201,9 @@ static enum ks_answer hot(struct ks_consumer *consumer, const struct ks_hot_page
 
 	if (!is_source(page->nid))
 		return KS_DONE;
+	/* What is read from one end to the other is used often, but for a moment. */
+	if (!page->again)
+		return KS_LATER;
 	allowed = ks_past_allows(ks_past_of(page->pfn), ktime_get_seconds(), page->heat,
 				 ks_pages_hot_from(page->order));
 
@@ -488,6 +492,8 @@ static enum ks_failure isolate(struct folio *folio)
 		return KS_BUSY;
 	node_stat_mod_folio(folio, NR_ISOLATED_ANON + folio_is_file_lru(folio),
 			    folio_nr_pages(folio));
+	/* Reclaim has not seen yet that it is used; it shall not be the next to be demoted. */
+	folio_set_active(folio);
 	return KS_NO_FAILURE;
 }
 
@@ -715,6 +721,19 @@ static bool has_work(void)
 	return has;
 }
 
+/* Nobody says when it is time for what is to be tried again. */
+static long most_jiffies_to_wait(void)
+{
+	bool queued = false;
+	int nid;
+
+	spin_lock(&ks_lock);
+	for (nid = 0; !queued && nid < nr_node_ids; nid++)
+		queued = ks_queues[nid].pages;
+	spin_unlock(&ks_lock);
+	return queued ? nsecs_to_jiffies(KS_RETRY_NS) : HZ;
+}
+
 /* Of nodes that have come, too. Without memory for it, nothing is promoted from there. */
 static void make_queues(void)
 {
@@ -775,7 +794,8 @@ static int kspromoted(void *data)
 
 	set_freezable();
 	while (!kthread_should_stop()) {
-		wait_event_freezable_timeout(ks_wait, kthread_should_stop() || has_work(), HZ);
+		wait_event_freezable_timeout(ks_wait, kthread_should_stop() || has_work(),
+					     most_jiffies_to_wait());
 		/* Before something is promoted that is to be remembered */
 		forget_run(&run);
 		if (time_after_eq(jiffies, next)) {

@@ -8,8 +8,8 @@
 #include <linux/types.h>
 
 #define KS_QUEUE_SLOTS		4096
-#define KS_MOST_TRIES		8
-#define KS_RETRY_NS		500000000ULL	/* between two tries */
+#define KS_MOST_TRIES		20
+#define KS_RETRY_NS		200000000ULL	/* between two tries */
 #define KS_MINUTE_S		60
 #define KS_FORGET_S		600		/* a page that went up or came back is new again */
 #define KS_MOST_RETURNS		3
