@@ -85,11 +85,15 @@ bench: kernel ## what PSI costs: the base's own, none, and ours; and ksamplingd
 	@scripts/setup gnuplot-nox
 	@scripts/bench
 	@scripts/bench.d/ksamplingd
-	@$(MAKE) --no-print-directory bench-pebs
+	@$(MAKE) --no-print-directory bench-pebs bench-tiers
 
 bench-pebs: pebs-guest ## how well ksamplingd samples programs of Debian
 	@scripts/setup gnuplot-nox
 	@scripts/bench.d/pebs
+
+bench-tiers: pebs-guest ## what promotion achieves, beside NUMA balancing
+	@scripts/setup gnuplot-nox
+	@scripts/bench.d/tiers
 
 tree: setup ## build/tree: the base and our commits on it
 	@$(step)/tree.log "kernel source with the series" scripts/series tree
@@ -143,7 +147,7 @@ test-mutations: kernel
 test-prefixes: kernel
 	@$(part) prefixes "each patch builds and boots" scripts/test/prefixes
 
-.PHONY: help run container pebs pebs-guest pebs-hour shell test check tools kunit selftest prefixes mutations test-base bench bench-pebs variants tree \
+.PHONY: help run container pebs pebs-guest pebs-hour shell test check tools kunit selftest prefixes mutations test-base bench bench-pebs bench-tiers variants tree \
 	kernel debug-kernel \
 	series apply clean setup test-check test-kunit test-selftest test-debug test-default-off \
 	test-apply test-prefixes test-mutations test-pebs test-tools
