@@ -20,7 +20,8 @@ struct page;
  * @from_nid: node of the CPU that was seen to access it; NUMA_NO_NODE if that is unknown
  * @heat:     512 for each sample of a base page, 1 for each of 2 MiB; halved once in
  *	      vm.ksamplingd.cool_ms
- * @again:    it was sampled in an earlier window as well, and has been warm since
+ * @again:    it was sampled in an earlier window as well, has been warm since, and this is
+ *	      its first sample in this window
  * @store:    the sample is of an event that counts stores, and not one of loads. What
  *	      cannot tell (IBS) says store.
  */

@@ -53,6 +53,8 @@
 #include <linux/sysctl.h>
 #include <linux/vmstat.h>
 #include <linux/wait.h>
+/* It needs mm.h. */
+#include <linux/compaction.h>
 
 #include "../internal.h"
 #include "internal.h"
@@ -65,6 +67,8 @@
 
 #define BATCH_PAGES	512		/* base pages; a huge page may come on top */
 #define MOST_USERS	8		/* mappings of a page that is promoted */
+#define UNLISTED_TRIES	2		/* until it is looked for on CPUs */
+#define DRAIN_S		10		/* between two of these looks */
 #define NAP_MS		10		/* when there is nothing that can be done now */
 
 /* Why a page is not promoted. As events of vm_event_item.h, in that order. */
@@ -105,6 +109,7 @@ static const char *const reasons[KS_NR_FAILURES] = {
  * @target: where it goes
  * @heat:   as it is now
  * @tries:  that were made before
+ * @was_active: it was on the active list
  * @sent:   it was to be migrated
  * @moved:  it is there
  */
@@ -116,6 +121,7 @@ struct ks_item {
 	int target;
 	u32 heat;
 	u8 tries;
+	bool was_active;
 	bool sent;
 	bool moved;
 };
@@ -167,6 +173,7 @@ static struct ks_rate ks_rate;
 static struct ks_returns ks_returns;
 static int ks_next_nid;				/* whose turn it is */
 static bool ks_saw_unlisted;			/* a page that was on no list of reclaim */
+static u64 ks_next_drain_s;
 
 static bool is_source(int nid)
 {
@@ -277,8 +284,13 @@ static int target_of(int nid, int from_nid)
 	return best;
 }
 
-/* Some zone has that much more than what it is to keep. */
-static bool has_room(int nid, unsigned long pages)
+static bool can_demote(int nid)
+{
+	return READ_ONCE(numa_demotion_enabled) && next_demotion_node(nid) != NUMA_NO_NODE;
+}
+
+/* Some zone has that much more than what it is to keep, and so much of it in one piece. */
+static bool has_room(int nid, unsigned int order, unsigned long pages)
 {
 	struct zone *zones = NODE_DATA(nid)->node_zones, *zone;
 	unsigned long keep;
@@ -286,9 +298,8 @@ static bool has_room(int nid, unsigned long pages)
 	for (zone = zones; zone < zones + MAX_NR_ZONES; zone++) {
 		if (!managed_zone(zone))
 			continue;
-		keep = READ_ONCE(numa_demotion_enabled) ? low_wmark_pages(zone) :
-							  high_wmark_pages(zone);
-		if (zone_watermark_ok(zone, 0, keep + pages, ZONE_MOVABLE, ALLOC_CMA))
+		keep = can_demote(nid) ? low_wmark_pages(zone) : high_wmark_pages(zone);
+		if (zone_watermark_ok(zone, order, keep + pages, ZONE_MOVABLE, ALLOC_CMA))
 			return true;
 	}
 	return false;
@@ -299,11 +310,15 @@ static void make_room(int nid, unsigned int order)
 	struct zone *zones = NODE_DATA(nid)->node_zones;
 	int i = MAX_NR_ZONES - 1;
 
-	if (!READ_ONCE(numa_demotion_enabled))
+	if (order && has_room(nid, 0, BIT(order))) {
+		wakeup_kcompactd(NODE_DATA(nid), order, ZONE_MOVABLE);
+		return;
+	}
+	if (!can_demote(nid))
 		return;
 	while (i && !managed_zone(&zones[i]))
 		i--;
-	wakeup_kswapd(&zones[i], 0, order, ZONE_MOVABLE);
+	wakeup_kswapd(&zones[i], 0, 0, ZONE_MOVABLE);
 }
 
 static bool policy_allows(const struct mempolicy *pol, int nid, int target)
@@ -420,6 +435,8 @@ static enum ks_failure look_at_users(struct folio *folio, int nid, int target)
 		.rmap_one = look_at_user,
 		.arg = &users,
 		.try_lock = true,
+		/* Nothing else keeps that: who maps the folio may go at any time. */
+		.anon_lock = folio_lock_anon_vma_read,
 	};
 
 	if (!folio_trylock(folio))
@@ -431,12 +448,14 @@ static enum ks_failure look_at_users(struct folio *folio, int nid, int target)
 }
 
 /* On no list of reclaim: on its way there, or not meant to be. */
-static enum ks_failure why_not_lru(struct folio *folio)
+static enum ks_failure why_not_lru(struct folio *folio, u8 tries)
 {
 	if (folio_test_slab(folio) || page_has_type(&folio->page) ||
-	    !READ_ONCE(folio->mapping))
+	    !READ_ONCE(folio->mapping) || __folio_test_movable(folio))
 		return KS_SPECIAL;
-	ks_saw_unlisted = true;
+	/* Others have it for less than that. */
+	if (tries >= UNLISTED_TRIES)
+		ks_saw_unlisted = true;
 	return KS_BUSY;
 }
 
@@ -474,7 +493,7 @@ static enum ks_failure look_at_folio(struct folio *folio, const struct ks_candid
 	    folio_maybe_dma_pinned(folio))
 		return KS_PINNED;
 	if (!folio_test_lru(folio))
-		return why_not_lru(folio);
+		return why_not_lru(folio, c->tries);
 	if (has_too_many_users(folio))
 		return KS_SHARED;
 	/* Do not unmap it to find that out. */
@@ -486,13 +505,21 @@ static enum ks_failure look_at_folio(struct folio *folio, const struct ks_candid
 	return KS_NO_FAILURE;
 }
 
-static enum ks_failure isolate(struct folio *folio)
+static enum ks_failure isolate(struct ks_item *item)
 {
+	struct folio *folio = item->folio;
+
 	if (!folio_isolate_lru(folio))
 		return KS_BUSY;
+	/* mlocked since it was looked at; while it is isolated that does not change. */
+	if (folio_test_unevictable(folio)) {
+		folio_putback_lru(folio);
+		return KS_PINNED;
+	}
 	node_stat_mod_folio(folio, NR_ISOLATED_ANON + folio_is_file_lru(folio),
 			    folio_nr_pages(folio));
 	/* Reclaim has not seen yet that it is used; it shall not be the next to be demoted. */
+	item->was_active = folio_test_active(folio);
 	folio_set_active(folio);
 	return KS_NO_FAILURE;
 }
@@ -511,16 +538,18 @@ static enum ks_failure prepare(struct ks_item *item, u32 more_pages)
 		return item->heat ? KS_BUSY : KS_GONE;
 
 	why = item->heat ? look_at_folio(item->folio, c, item->nid) : KS_COLD;
+	if (!why && !is_source(item->nid))
+		why = KS_POLICY;
 	if (!why && item->target == NUMA_NO_NODE)
 		why = KS_NO_ROOM;
-	if (!why && !has_room(item->target, BIT(c->order) + more_pages)) {
+	if (!why)
+		why = look_at_users(item->folio, item->nid, item->target);
+	if (!why && !has_room(item->target, c->order, BIT(c->order) + more_pages)) {
 		make_room(item->target, c->order);
 		why = KS_NO_ROOM;
 	}
 	if (!why)
-		why = look_at_users(item->folio, item->nid, item->target);
-	if (!why)
-		why = isolate(item->folio);
+		why = isolate(item);
 	/* Whoever has isolated it has another reference. */
 	folio_put(item->folio);
 	return why;
@@ -624,7 +653,8 @@ static bool gather(struct ks_batch *b)
 			settle(item->nid, item->c, why);
 		} else {
 			item->memcg = get_mem_cgroup_from_folio(item->folio);
-			count_candidate(item);
+			if (!item->tries)
+				count_candidate(item);
 			b->pages += BIT(item->c->order);
 			b->nr++;
 		}
@@ -640,22 +670,28 @@ static struct folio *new_folio(struct folio *old, unsigned long nid)
 	gfp_t gfp = GFP_TRANSHUGE_LIGHT | __GFP_THISNODE | __GFP_NORETRY;
 
 	/* The node may just have gone. */
-	if (!node_state(nid, N_MEMORY))
-		return NULL;
-	if (!order)
-		gfp &= ~__GFP_COMP;
-	return __folio_alloc_node(gfp, order, nid);
+	return node_state(nid, N_MEMORY) ? __folio_alloc_node(gfp, order, nid) : NULL;
 }
 
-static void find_left(struct ks_batch *b, struct list_head *left)
+static void put_back(struct ks_batch *b, struct list_head *left)
 {
 	struct folio *folio;
 	u32 i;
 
-	list_for_each_entry(folio, left, lru)
-		for (i = 0; i < b->nr; i++)
-			if (b->item[i].folio == folio)
-				b->item[i].moved = false;
+	if (list_empty(left))
+		return;
+	list_for_each_entry(folio, left, lru) {
+		for (i = 0; i < b->nr; i++) {
+			if (b->item[i].folio != folio)
+				continue;
+			b->item[i].moved = false;
+			if (!b->item[i].was_active)
+				folio_clear_active(folio);
+		}
+	}
+	putback_movable_pages(left);
+	/* So that the next try finds them on a list. */
+	lru_add_drain();
 }
 
 static void migrate_to(struct ks_batch *b, int target)
@@ -671,8 +707,7 @@ static void migrate_to(struct ks_batch *b, int target)
 		list_add_tail(&b->item[i].folio->lru, &list);
 	}
 	migrate_pages(&list, new_folio, NULL, target, MIGRATE_ASYNC, MR_NUMA_MISPLACED, NULL);
-	find_left(b, &list);
-	putback_movable_pages(&list);
+	put_back(b, &list);
 }
 
 static void settle_item(struct ks_item *item)
@@ -743,7 +778,8 @@ static void make_queues(void)
 	for_each_node_state(nid, N_MEMORY) {
 		if (ks_queues[nid].slots || !is_source(nid))
 			continue;
-		slots = kvcalloc(KS_QUEUE_SLOTS, sizeof(*slots), GFP_KERNEL | __GFP_NOWARN);
+		slots = kvcalloc(KS_QUEUE_SLOTS, sizeof(*slots),
+				 GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY);
 		if (!slots)
 			continue;
 		spin_lock(&ks_lock);
@@ -769,8 +805,10 @@ static void look_back(u64 *promoted, long *returned)
 
 	make_queues();
 	/* It may be one that waits on its CPU for some others, to be put on a list. */
-	if (ks_saw_unlisted)
+	if (ks_saw_unlisted && now_s >= ks_next_drain_s) {
 		lru_add_drain_all();
+		ks_next_drain_s = now_s + DRAIN_S;
+	}
 	ks_saw_unlisted = false;
 	ks_past_sweep(now_s);
 }
@@ -793,7 +831,7 @@ static int kspromoted(void *data)
 	u32 run = ks_pages_run();
 
 	set_freezable();
-	while (!kthread_should_stop()) {
+	while (!kthread_freezable_should_stop(NULL)) {
 		wait_event_freezable_timeout(ks_wait, kthread_should_stop() || has_work(),
 					     most_jiffies_to_wait());
 		/* Before something is promoted that is to be remembered */
@@ -849,6 +887,8 @@ static int make_all(void)
 	ks_rate = (struct ks_rate) { .filled_ns = ktime_get_ns() };
 	ks_returns = (struct ks_returns) { .until_s = ktime_get_seconds() + KS_RETURNS_S };
 	ks_next_nid = 0;
+	ks_saw_unlisted = false;
+	ks_next_drain_s = 0;
 	return 0;
 }
 
@@ -897,15 +937,18 @@ static int promote(const struct ctl_table *table, int write, void *buffer, size_
 	u32 before, on;
 	int err;
 
-	if (write && !perfmon_capable())
+	copy.data = &on;
+	on = !!READ_ONCE(ks_promoter);
+	if (!write)
+		return proc_douintvec_minmax(&copy, write, buffer, lenp, ppos);
+	if (!perfmon_capable())
 		return -EPERM;
 
 	guard(mutex)(&ks_control);
 	before = !!ks_promoter;
 	on = before;
-	copy.data = &on;
 	err = proc_douintvec_minmax(&copy, write, buffer, lenp, ppos);
-	if (err || !write || on == before)
+	if (err || on == before)
 		return err;
 	if (on)
 		return start();
@@ -1025,9 +1068,10 @@ static int __init ks_promote_init(void)
 
 	register_sysctl_init("vm/ksamplingd", ks_promote_sysctls);
 	/* It is there unless there is no debugfs. */
-	if (dir)
+	if (!IS_ERR_OR_NULL(dir)) {
 		debugfs_create_file("promotion", 0400, dir, NULL, &promotion_fops);
-	dput(dir);
+		dput(dir);
+	}
 	return 0;
 }
 late_initcall(ks_promote_init);
