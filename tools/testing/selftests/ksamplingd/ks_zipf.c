@@ -15,6 +15,8 @@
 #include <linux/mempolicy.h>
 #include <math.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +32,8 @@
 #define SCAN_EVERY	16	/* reads of the others */
 #define SLOW		1	/* node */
 
-static volatile sig_atomic_t changes, asked;
+static atomic_uint changes;
+static atomic_bool asked;
 static uint64_t state = 1;
 
 static void change(int unused)
@@ -40,7 +43,7 @@ static void change(int unused)
 
 static void ask(int unused)
 {
-	asked = 1;
+	asked = true;
 }
 
 static uint32_t draw(void)
@@ -99,13 +102,13 @@ static size_t count_fast(char *memory, size_t pages)
 	return fast;
 }
 
-static char look(const char *at)
+static void look(const char *at)
 {
 	int i;
 
 	for (i = 0; i < MISS; i++)
 		__asm__ volatile("");
-	return *(const volatile char *)at;
+	__asm__ volatile("" : : "r"(*at));
 }
 
 int main(int argc, char **argv)
@@ -143,7 +146,7 @@ int main(int argc, char **argv)
 			printf("scan %zu %zu %zu\n", scan_pages, scanned / LINES,
 			       count_fast(scan, scan_pages));
 			fflush(stdout);
-			asked = 0;
+			asked = false;
 		}
 	}
 }
