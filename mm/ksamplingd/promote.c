@@ -108,7 +108,6 @@ static const char *const reasons[KS_NR_FAILURES] = {
  * @nid:    where it is
  * @target: where it goes
  * @heat:   as it is now
- * @tries:  that were made before
  * @was_active: it was on the active list
  * @sent:   it was to be migrated
  * @moved:  it is there
@@ -120,7 +119,6 @@ struct ks_item {
 	int nid;
 	int target;
 	u32 heat;
-	u8 tries;
 	bool was_active;
 	bool sent;
 	bool moved;
@@ -293,12 +291,13 @@ static bool can_demote(int nid)
 static bool has_room(int nid, unsigned int order, unsigned long pages)
 {
 	struct zone *zones = NODE_DATA(nid)->node_zones, *zone;
+	bool to_low = can_demote(nid);
 	unsigned long keep;
 
 	for (zone = zones; zone < zones + MAX_NR_ZONES; zone++) {
 		if (!managed_zone(zone))
 			continue;
-		keep = can_demote(nid) ? low_wmark_pages(zone) : high_wmark_pages(zone);
+		keep = to_low ? low_wmark_pages(zone) : high_wmark_pages(zone);
 		if (zone_watermark_ok(zone, order, keep + pages, ZONE_MOVABLE, ALLOC_CMA))
 			return true;
 	}
@@ -646,14 +645,13 @@ static bool gather(struct ks_batch *b)
 			break;
 		}
 		looked = true;
-		item->tries = item->c->tries;
 		why = prepare(item, b->pages);
 		if (why) {
 			ks_rate_give(&ks_rate, PAGE_SIZE << item->c->order);
 			settle(item->nid, item->c, why);
 		} else {
 			item->memcg = get_mem_cgroup_from_folio(item->folio);
-			if (!item->tries)
+			if (!item->c->tries)
 				count_candidate(item);
 			b->pages += BIT(item->c->order);
 			b->nr++;
@@ -716,7 +714,7 @@ static void settle_item(struct ks_item *item)
 
 	if (item->moved) {
 		trace_ksamplingd_promote(c->pfn, c->order, item->nid, item->target, item->heat,
-					 item->tries);
+					 c->tries);
 		count_success(item);
 	} else {
 		ks_rate_give(&ks_rate, PAGE_SIZE << c->order);
