@@ -34,21 +34,6 @@ struct account {
 	unsigned long long told, promoted, queued, dropped, failed, returned;
 };
 
-static unsigned long long number_in(const char *path, const char *word)
-{
-	char text[32768], line[64], *at;
-
-	EXPECT(read_text(path, text, sizeof(text)) > 0, "no %s", path);
-	snprintf(line, sizeof(line), "%s ", word);
-	for (at = text; at; at = strchr(at, '\n')) {
-		at += *at == '\n';
-		if (!strncmp(at, line, strlen(line)))
-			return strtoull(at + strlen(line), NULL, 10);
-	}
-	EXPECT(false, "%s: no %s", path, word);
-	return 0;
-}
-
 static unsigned long long get_promotion(const char *word)
 {
 	return number_in(VIEWS "promotion", word);
@@ -89,11 +74,6 @@ static unsigned long long get_failed(const char *reason)
 
 	snprintf(word, sizeof(word), "failed_%s", reason);
 	return get_promotion(word);
-}
-
-static unsigned long long get_vmstat(const char *word)
-{
-	return number_in("/proc/vmstat", word);
 }
 
 /* -------------------------------- Its memory -------------------------------- */

@@ -10,17 +10,6 @@
 
 #define PAGES	1024
 
-static unsigned long long get_vmstat(const char *word)
-{
-	char text[16384], line[64], *at;
-
-	EXPECT(read_text("/proc/vmstat", text, sizeof(text)) > 0, "no vmstat");
-	snprintf(line, sizeof(line), "\n%s ", word);
-	at = strstr(text, line);
-	EXPECT(at, "vmstat: no %s", word);
-	return strtoull(at + strlen(line), NULL, 10);
-}
-
 /* Produced = counted + discarded + lost, to the last one. */
 static void expect_all(unsigned long long produced_before)
 {

@@ -194,12 +194,9 @@ static void start_promotion(const char *how)
 
 static unsigned long number_of(const char *text, const char *word)
 {
-	char line[64];
-	const char *at;
+	const char *at = find_value(text, word);
 
-	snprintf(line, sizeof(line), "\n%s ", word);
-	at = strstr(text, line);
-	return at ? strtoul(at + strlen(line), NULL, 10) : 0;
+	return at ? strtoul(at, NULL, 10) : 0;
 }
 
 static unsigned long long cpu_ns_of(const char *pid)

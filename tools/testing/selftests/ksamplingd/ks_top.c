@@ -124,13 +124,10 @@ static void read_files(struct files *files)
 
 static double line_of(const char *text, const char *name)
 {
-	char line[64];
-	const char *at;
+	const char *at = find_value(text, name);
 
-	snprintf(line, sizeof(line), "\n%s ", name);
-	at = strncmp(text, line + 1, strlen(line + 1)) ? strstr(text, line) : text - 1;
 	EXPECT(at, "no line %s", name);
-	return strtod(at + strlen(line), NULL);
+	return strtod(at, NULL);
 }
 
 static const char *const totals[] = {

@@ -95,6 +95,34 @@ unsigned long long get_event(const char *event, const char *word)
 	return strtoull(at + strlen(line), NULL, 10);
 }
 
+const char *find_value(const char *text, const char *word)
+{
+	size_t length = strlen(word);
+
+	for (; text; text = strchr(text, '\n')) {
+		text += *text == '\n';
+		if (!strncmp(text, word, length) && text[length] == ' ')
+			return text + length + 1;
+	}
+	return NULL;
+}
+
+unsigned long long number_in(const char *path, const char *word)
+{
+	const char *at;
+	char text[32768];
+
+	EXPECT(read_text(path, text, sizeof(text)) > 0, "no %s", path);
+	at = find_value(text, word);
+	EXPECT(at, "%s: no %s", path, word);
+	return strtoull(at, NULL, 10);
+}
+
+unsigned long long get_vmstat(const char *word)
+{
+	return number_in("/proc/vmstat", word);
+}
+
 unsigned long long accounted(void)
 {
 	return get_status("samples") + get_status("lost") + get_status("no_address") +

@@ -24,6 +24,11 @@ unsigned long long get_test_pmu(const char *name);
 unsigned long long get_status(const char *word);
 /* The number behind a word of the line of an event. */
 unsigned long long get_event(const char *event, const char *word);
+/* What follows a word that begins a line, and a space; NULL: no line begins with it. */
+const char *find_value(const char *text, const char *word);
+/* As a number; ends the case if it is not there. */
+unsigned long long number_in(const char *path, const char *word);
+unsigned long long get_vmstat(const char *word);
 /* What became of all samples that were read or lost. */
 unsigned long long accounted(void);
 
