@@ -64,16 +64,20 @@
  *
  * This file, psi_quota.c and psi_debug.c are all of PSI that knows struct rq.
  */
+#define pr_fmt(fmt) "psi: " fmt
+
 #include <linux/cleanup.h>
 #include <linux/export.h>
 #include <linux/init.h>
 #include <linux/kstrtox.h>
 #include <linux/mmu_context.h>	/* for sched.h */
+#include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/psi.h>
 #include <linux/sched.h>
 #include <linux/sched/clock.h>
 #include <linux/seqlock.h>
+#include <linux/string_choices.h>
 
 #include "sched.h"
 #include "psi_avgs.h"
@@ -84,6 +88,14 @@
 #include "psi_trigger.h"
 
 #include "psi_node.c"
+
+#ifdef CONFIG_SCHED_ALT
+#error "BMQ and PDS (SCHED_ALT) do not tell PSI of tasks: choose either SCHED_ALT=n or PSI=n"
+#endif
+
+/* Of the series, as people ask which one they run. */
+#define PSI_VERSION	"v1"
+MODULE_VERSION(PSI_VERSION);
 
 DEFINE_STATIC_KEY_FALSE(psi_enabled);
 
@@ -123,11 +135,11 @@ void __init psi_init(void)
 	psi_system.id = 1;
 	psi_debug_group_add(&psi_system);
 
-	if (!psi_wanted || psi_system_add_causes(GFP_NOWAIT))
-		return;
-
-	psi_counting = true;
-	static_branch_enable(&psi_enabled);
+	if (psi_wanted && !psi_system_add_causes(GFP_NOWAIT)) {
+		psi_counting = true;
+		static_branch_enable(&psi_enabled);
+	}
+	pr_info("series %s, accounting is %s\n", PSI_VERSION, str_on_off(psi_counting));
 }
 
 /**

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * R-10: what the boot parameter psi= and the kernel's default mean for
- * /proc/pressure.
+ * /proc/pressure, and what is said of it.
  *
  * A program cannot see how CONFIG_PSI_DEFAULT_DISABLED was set, so whoever
  * starts this on a kernel that has it says PSI_DEFAULT=off in the environment.
@@ -33,9 +33,29 @@ static enum psi_result directory_exists_when_on(void)
 	return PSI_PASS;
 }
 
+/* People who do not know which PSI they run can see it in the log, and in /sys. */
+static enum psi_result version_is_told(void)
+{
+	int log = open_kernel_log();
+	char version[32], record[8192], line[128];
+	bool told = false;
+
+	EXPECT(read_text("/sys/module/psi/version", version, sizeof(version)) > 0,
+	       "/sys/module/psi/version cannot be read");
+	snprintf(line, sizeof(line), ";psi: series %.*s, accounting is %s\n",
+		 (int)strcspn(version, "\n"), version, should_be_on() ? "on" : "off");
+	while (!told && read_kernel_log(log, record, sizeof(record)))
+		told = strstr(record, line);
+	close(log);
+	EXPECT(told, "not in the log: %s", line + 1);
+	return PSI_PASS;
+}
+
 static const struct psi_case cases[] = {
 	{ "R-10 /proc/pressure exists exactly when psi is on",
 	  directory_exists_when_on },
+	{ "R-10 the log and /sys tell the version, and if psi is on",
+	  version_is_told },
 };
 
 int main(int argc, char **argv)

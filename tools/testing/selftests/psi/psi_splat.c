@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include "psi_util.h"
@@ -13,7 +14,7 @@ static const char * const complaints[] = {
 	"WARNING:", "BUG:", "Oops", "Call Trace:", "general protection",
 	"detected stall", "self-detected", "blocked for more than",
 	"possible circular locking", "suspicious RCU usage", "UBSAN:",
-	"inconsistent", "psi:",
+	"inconsistent",
 };
 
 /*
@@ -36,9 +37,15 @@ static bool has_any(const char *record, const char * const *texts, size_t nr)
 	return false;
 }
 
+/* What PSI says when it is well is at a lower level, as which version it is. */
+static bool psi_warns(const char *record)
+{
+	return strstr(record, "psi:") && (atoi(record) & LOG_PRIMASK) <= LOG_WARNING;
+}
+
 static bool is_complaint(const char *record)
 {
-	return has_any(record, complaints, ARRAY_SIZE(complaints));
+	return has_any(record, complaints, ARRAY_SIZE(complaints)) || psi_warns(record);
 }
 
 static bool is_not_ours(const char *record)
