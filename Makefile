@@ -16,7 +16,7 @@ part := scripts/test/part
 
 # What "make test" consists of. A part leaves its results in build/test/PART.tap
 # or build/test/PART/*.tap. The unit tests run in a guest of "selftest" as well.
-PARTS ?= check tools selftest pebs debug default-off apply
+PARTS ?= check tools selftest pebs debug default-off apply patch
 
 help: ## show these commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -110,6 +110,12 @@ debug-kernel: kernel
 series: tree ## build/series: patches to send, with a cover letter
 	@$(step)/series.log "patches to send" scripts/series mail
 
+patch: ## build/patch: all in one file, for patch (BASES=all: for every 6.12.y of Debian)
+	@rm -f build/test/patch.tap
+	@$(MAKE) --no-print-directory test-patch || true
+	@scripts/tally build/test/patch
+	@ls -1d build/patch/*
+
 apply: ## KSRC=DIR: put the commits onto a 6.12.y git tree of yours
 	@scripts/series apply "$(KSRC)"
 
@@ -141,13 +147,17 @@ test-default-off: debug-kernel
 test-apply: tree
 	@$(part) apply "the series on every base" scripts/test/apply
 
+test-patch: tree
+	@$(part) patch "patch files" scripts/test/patch $(BASES)
+
 test-mutations: kernel
 	@$(part) mutations "accounting that is broken on purpose" scripts/test/mutations
 
 test-prefixes: kernel
 	@$(part) prefixes "each patch builds and boots" scripts/test/prefixes
 
-.PHONY: help run container pebs pebs-guest pebs-hour shell test check tools kunit selftest prefixes mutations test-base bench bench-pebs bench-tiers variants tree \
-	kernel debug-kernel \
-	series apply clean setup test-check test-kunit test-selftest test-debug test-default-off \
-	test-apply test-prefixes test-mutations test-pebs test-tools
+.PHONY: help run container pebs pebs-guest pebs-hour shell test check tools kunit selftest \
+	prefixes mutations test-base bench bench-pebs bench-tiers variants tree kernel \
+	debug-kernel series patch apply clean setup \
+	test-check test-kunit test-selftest test-debug test-default-off test-apply \
+	test-patch test-prefixes test-mutations test-pebs test-tools
