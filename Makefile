@@ -116,6 +116,22 @@ patch: ## build/patch: all in one file, for patch (BASES=all: for every 6.12.y o
 	@scripts/tally build/test/patch
 	@ls -1d build/patch/*
 
+deb: tree ## FLAVOUR=cloud-amd64|amd64|rt-amd64: packages beside Debian's kernels
+	@scripts/deb $(FLAVOUR)
+
+test-deb: deb ## install them in a Debian 12, boot, and remove them
+	@$(part) deb "packages in a Debian 12" scripts/test/deb $(FLAVOUR) || true
+	@scripts/tally build/test/deb
+
+test-debian: tree ## programs of Debian there, with its kernel and with ours; 90 minutes
+	@scripts/deb cloud-amd64
+	@$(part) debian "programs of Debian with both kernels" scripts/test/debian || true
+	@scripts/tally build/test/debian
+
+release: deb ## build/release: what a version consists of, with checksums
+	@$(MAKE) --no-print-directory patch BASES=all
+	@scripts/release
+
 apply: ## KSRC=DIR: put the commits onto a 6.12.y git tree of yours
 	@scripts/series apply "$(KSRC)"
 
@@ -158,6 +174,6 @@ test-prefixes: kernel
 
 .PHONY: help run container pebs pebs-guest pebs-hour shell test check tools kunit selftest \
 	prefixes mutations test-base bench bench-pebs bench-tiers variants tree kernel \
-	debug-kernel series patch apply clean setup \
+	debug-kernel series patch deb test-deb test-debian release apply clean setup \
 	test-check test-kunit test-selftest test-debug test-default-off test-apply \
 	test-patch test-prefixes test-mutations test-pebs test-tools
