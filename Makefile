@@ -86,6 +86,7 @@ bench: kernel ## what PSI costs: the base's own, none, and ours; and ksamplingd
 	@scripts/bench
 	@scripts/bench.d/ksamplingd
 	@$(MAKE) --no-print-directory bench-pebs bench-tiers
+	@scripts/figures
 
 bench-pebs: pebs-guest ## how well ksamplingd samples programs of Debian
 	@scripts/setup gnuplot-nox
