@@ -367,7 +367,7 @@ void expect_all_still(const char * const *groups, size_t count)
 
 	EXPECT(count <= MAX_WATCHED, "too many to watch");
 	/* Who was killed is reaped some time before he leaves his CPU. */
-	sleep_ms(20);
+	sleep_ms(20 * psi_slowness());
 	for (i = 0; i < count; i++)
 		for (res = 0; res < nr_resources(groups[i]); res++)
 			must_read(groups[i], res, &was[i][res]);

@@ -88,7 +88,7 @@ static enum psi_result grows_with_interrupts(void)
 	stat = irq_ms();
 	EXPECT(stat >= 0, "cannot read /proc/stat");
 	EXPECT(!psi_read(PSI_IRQ, &from), "cannot read");
-	sleep_ms(8000);
+	sleep_ms(12000);
 	EXPECT(!psi_read(PSI_IRQ, &to), "cannot read");
 	stat = irq_ms() - stat;
 	pressure = (to.full.total - from.full.total) / 1000;

@@ -202,6 +202,7 @@ static enum psi_result agent(const char *file, const char *take,
 	struct psi_share share;
 	const char *group;
 	long long pages;
+	int tries;
 
 	REQUIRE(!zram_swap(64), "needs zram");
 	group = make_group(NULL, "agent");
@@ -213,13 +214,17 @@ static enum psi_result agent(const char *file, const char *take,
 	start_in_group(group, 0, reclaim_for_ever, a);
 	sleep_ms(500);
 
-	pages = memory_stat(a->victim, "pgsteal");
-	share = watch_group(group, AGENT_MS);
-	pages = memory_stat(a->victim, "pgsteal") - pages;
+	pages = -memory_stat(a->victim, "pgsteal");
+	for (tries = 0; tries < 10; tries++) {
+		share = watch_group(group, AGENT_MS);
+		EXPECT(share.some < AGENT_SHARE && share.full < AGENT_SHARE,
+		       "it is held to be short of memory");
+		if (pages + memory_stat(a->victim, "pgsteal") >= AGENT_PAGES)
+			break;
+	}
+	pages += memory_stat(a->victim, "pgsteal");
 	psi_note("%llu rounds, %lld pages", a->rounds, pages);
 	EXPECT(pages >= AGENT_PAGES, "too little is reclaimed to tell");
-	EXPECT(share.some < AGENT_SHARE && share.full < AGENT_SHARE,
-	       "it is held to be short of memory");
 	return PSI_PASS;
 }
 

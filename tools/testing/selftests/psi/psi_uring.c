@@ -208,6 +208,18 @@ static struct task *new_task(unsigned int setup)
 	return task;
 }
 
+/* @ready: what it says when it has begun. */
+static void await_begin(const struct task *task, int ready, const char *what)
+{
+	int ms;
+
+	for (ms = 0; task->ready != ready && ms < 5000; ms += 10)
+		sleep_ms(10);
+	EXPECT(task->ready == ready, "%s: has not begun", what);
+	/* From there to where it waits */
+	sleep_ms(100);
+}
+
 static double watch_some(void)
 {
 	struct psi_share share = psi_watch(PSI_IO, WATCH_MS);
@@ -227,8 +239,7 @@ static enum psi_result others_with(unsigned int setup)
 		task = new_task(setup);
 		task->kind = i;
 		start_load(-1, wait_for_other, task);
-		sleep_ms(100);
-		EXPECT(task->ready, "%s: has not begun", others[i].name);
+		await_begin(task, 1, others[i].name);
 		some = watch_some();
 		EXPECT(close_to(some, 0, 1), "%s: some %.1f %%, not 0", others[i].name, some);
 		stop_all_loads();
@@ -450,8 +461,7 @@ static double beside_recv(size_t reads)
 	task->disk = disk;
 	task->kind = reads;
 	start_load(-1, read_beside_recv, task);
-	sleep_ms(4 * REQUEST_MS);
-	EXPECT(task->ready == (reads ? 2 : 1), "recv and read: has not begun");
+	await_begin(task, reads ? 2 : 1, "recv and read");
 	return watch_some();
 }
 
@@ -515,8 +525,7 @@ static void start_with_disk(void (*fn)(void *task), unsigned int ms)
 	REQUIRE(task->disk, NO_DISK);
 	require_rings(0);
 	start_load(-1, fn, task);
-	sleep_ms(100);
-	EXPECT(task->ready == 1, "has not begun");
+	await_begin(task, 1, "disk");
 }
 
 static enum psi_result expect_none(void (*fn)(void *task), unsigned int ms)
@@ -684,8 +693,7 @@ static enum psi_result found_waiting(void)
 		task = new_task(0);
 		task->kind = others_found[i];
 		start_load(-1, wait_for_other, task);
-		sleep_ms(100);
-		EXPECT(task->ready, "%s: has not begun", others[task->kind].name);
+		await_begin(task, 1, others[task->kind].name);
 		switch_on();
 		some = watch_some();
 		EXPECT(close_to(some, 0, 1), "%s: some %.1f %%, not 0",
