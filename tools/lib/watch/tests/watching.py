@@ -86,6 +86,15 @@ class Terminal:
             assert time.monotonic() < end, f"no {pattern}, or {absent}, in:\n{text}"
             time.sleep(0.02)
 
+    def comes(self, pattern, args=(), seconds=PATIENCE_S):
+        """Is a pattern there for a moment, in that time?"""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if re.search(pattern, self.text(*args), re.M):
+                return True
+            time.sleep(0.02)
+        return False
+
     def close(self):
         subprocess.run(["tmux", "-L", self.name, "kill-server"], check=False,
                        capture_output=True)
