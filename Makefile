@@ -124,7 +124,7 @@ test-deb: deb ## install them in a Debian 12, boot, and remove them
 	@$(part) deb "packages in a Debian 12" scripts/test/deb $(FLAVOUR) || true
 	@scripts/tally build/test/deb
 
-test-debian: tree ## programs of Debian there, with its kernel and with ours; 90 minutes
+test-debian: tree ## programs of Debian there, with its kernel and with ours; an hour or more
 	@scripts/deb cloud-amd64
 	@$(part) debian "programs of Debian with both kernels" scripts/test/debian || true
 	@scripts/tally build/test/debian
