@@ -23,16 +23,12 @@ static void read_line(const char *path, char *line, size_t size)
 
 static void expect_sampled(const char *cpus, unsigned int count)
 {
-	unsigned int ms;
 	char line[64];
 
 	read_line(KNOBS "cpus", line, sizeof(line));
 	EXPECT(!strcmp(line, cpus), "the knob says %s, not %s", line, cpus);
 	/* two events on each */
-	for (ms = 0; ms < 3000 && get_status("rings") != 2 * count; ms += 20)
-		sleep_ms(20);
-	EXPECT(get_status("rings") == 2 * count, "%llu rings of %u CPUs", get_status("rings"),
-	       count);
+	expect_rings(2ULL * count);
 }
 
 static void use_default_cpus(void)

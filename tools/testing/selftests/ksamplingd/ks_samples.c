@@ -222,16 +222,6 @@ static unsigned long long made_in_half_a_second(void)
 	return get_test_pmu("produced") - before;
 }
 
-/* After a change of CPUs, as soon as the thread has seen it. */
-static void expect_rings(unsigned long long rings)
-{
-	int ms;
-
-	for (ms = 0; get_status("rings") != rings && ms < 3000; ms += 10)
-		sleep_ms(10);
-	EXPECT(get_status("rings") == rings, "%llu rings", get_status("rings"));
-}
-
 static enum psi_result cpus_come_and_go(void)
 {
 	unsigned long long before, made, again;

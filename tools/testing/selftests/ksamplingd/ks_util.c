@@ -123,6 +123,15 @@ unsigned long long get_vmstat(const char *word)
 	return number_in("/proc/vmstat", word);
 }
 
+void expect_rings(unsigned long long rings)
+{
+	int ms;
+
+	for (ms = 0; get_status("rings") != rings && ms < 3000; ms += 10)
+		sleep_ms(10);
+	EXPECT(get_status("rings") == rings, "%llu rings", get_status("rings"));
+}
+
 unsigned long long accounted(void)
 {
 	return get_status("samples") + get_status("lost") + get_status("no_address") +

@@ -29,6 +29,8 @@ const char *find_value(const char *text, const char *word);
 /* As a number; ends the case if it is not there. */
 unsigned long long number_in(const char *path, const char *word);
 unsigned long long get_vmstat(const char *word);
+/* There are so many within three seconds, as the thread sees changes of CPUs late. */
+void expect_rings(unsigned long long rings);
 /* What became of all samples that were read or lost. */
 unsigned long long accounted(void);
 
