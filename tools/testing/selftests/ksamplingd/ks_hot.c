@@ -92,9 +92,8 @@ static enum psi_result zipf(void)
 	recall = (double)s.right / HOT_PAGES;
 	psi_note("%d pages are hot of %d; precision %.3f, recall %.3f at %llu permille",
 		 s.listed, MAX_PAGES, precision, recall, get_status("use_permille"));
-	/* Any pages would have 0.06. */
-	EXPECT(precision >= 0.85, "precision %.3f", precision);
-	EXPECT(recall >= 0.85, "recall %.3f", recall);
+	EXPECT(precision >= 0.9, "precision %.3f", precision);
+	EXPECT(recall >= 0.9, "recall %.3f", recall);
 	return PSI_PASS;
 }
 

@@ -958,6 +958,7 @@ static void move_to_and_fro(void *pid)
 
 static enum psi_result moved_by_others(void)
 {
+	unsigned long long promoted = 0;
 	pid_t self = getpid();
 	unsigned int nr = 512, i;
 	struct account before;
@@ -973,10 +974,9 @@ static enum psi_result moved_by_others(void)
 	before = get_account();
 	promote(true);
 	switch_on();
-	for (i = 0; i < 100 || (i < 1000 && get_account().promoted - before.promoted <= nr / 2);
-	     i++) {
+	for (i = 0; i < 100 || (i < 1000 && promoted <= nr / 2); i++) {
 		sleep_ms(50);
-		get_account();
+		promoted = get_account().promoted - before.promoted;
 	}
 	stop_all_loads();
 	psi_note("%d times to and fro, %llu told, %llu promoted", *common.users,
@@ -1008,7 +1008,7 @@ static enum psi_result told_twice(void)
 		get_account();
 	}
 	EXPECT(!set_knob("promote_mb_per_s", "1000"), "promote_mb_per_s");
-	up = wait_fast(mem, nr, PAGE, nr, 20000);
+	up = wait_fast(mem, nr, PAGE, nr, 40000);
 	sleep_ms(2000);
 	/* What is counted below must not change meanwhile. */
 	switch_off();
@@ -1017,7 +1017,7 @@ static enum psi_result told_twice(void)
 	psi_note("%u pages: %llu told, %llu promoted", nr, after.told - before.told,
 		 after.promoted - before.promoted);
 	/* It takes long until the last one is hot, and longer in a kernel that checks itself. */
-	EXPECT(up >= nr / 4, "only %u are promoted", up);
+	EXPECT(up >= nr / 2, "only %u are promoted", up);
 	EXPECT(after.told - before.told > up + nr / 32, "nothing is told of twice");
 	up = count_on(FAST, mem, nr, PAGE);
 	EXPECT(after.promoted - before.promoted == up, "%u are fast, %llu promoted", up,

@@ -50,7 +50,7 @@ static unsigned long long period_of_loads(void)
  * The loop goes by what is smoothed. One window may differ from that by so much, as ends of
  * rounds do not fall together with its own.
  */
-#define NOISE	2	/* permille */
+#define NOISE	1	/* permille */
 
 /* A window may have a batch more or less, which takes 3 permille. */
 static double batch;

@@ -262,7 +262,7 @@ static bool is_the_systems(const char *proc)
 /* Of a group in which nobody was but we ourselves, on the way into its namespace. */
 static bool is_idle(__u64 total)
 {
-	return total < 50000;
+	return total < 10000;
 }
 
 /* A group in which nothing has ever happened, and we are in its namespace. */

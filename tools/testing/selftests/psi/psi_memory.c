@@ -201,8 +201,8 @@ static enum psi_result agent(const char *file, const char *take,
 	struct agent *a = shared_alloc(sizeof(*a));
 	struct psi_share share;
 	const char *group;
-	long long pages;
-	int tries;
+	long long from, pages;
+	int tries = 0;
 
 	REQUIRE(!zram_swap(64), "needs zram");
 	group = make_group(NULL, "agent");
@@ -214,15 +214,13 @@ static enum psi_result agent(const char *file, const char *take,
 	start_in_group(group, 0, reclaim_for_ever, a);
 	sleep_ms(500);
 
-	pages = -memory_stat(a->victim, "pgsteal");
-	for (tries = 0; tries < 10; tries++) {
+	from = memory_stat(a->victim, "pgsteal");
+	do {
 		share = watch_group(group, AGENT_MS);
 		EXPECT(share.some < AGENT_SHARE && share.full < AGENT_SHARE,
 		       "it is held to be short of memory");
-		if (pages + memory_stat(a->victim, "pgsteal") >= AGENT_PAGES)
-			break;
-	}
-	pages += memory_stat(a->victim, "pgsteal");
+		pages = memory_stat(a->victim, "pgsteal") - from;
+	} while (pages < AGENT_PAGES && ++tries < 10);
 	psi_note("%llu rounds, %lld pages", a->rounds, pages);
 	EXPECT(pages >= AGENT_PAGES, "too little is reclaimed to tell");
 	return PSI_PASS;

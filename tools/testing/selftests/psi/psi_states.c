@@ -15,8 +15,8 @@
 
 #define WATCH_MS	2000
 
-/* A state that has begun before is not seen, and switching the events takes a moment. */
-#define TOLERANCE_S	0.02
+/* Percent. Reading the files, and switching the events, takes a moment. */
+#define TOLERANCE	1.0
 
 static void stop_tracing(void)
 {
@@ -125,15 +125,14 @@ static void come_and_go(void *unused)
 /* @group is in the state cpu some for as long as the events say. */
 static void expect_traced(const char *group, const char *where)
 {
-	struct psi_sample before, from, to, after;
+	struct psi_sample from, to;
 	struct traced t;
-	double least, most;
+	double shown;
 
 	pin_to_cpu(online_cpus() - 1);
 	start_in_group(where, 0, come_and_go, NULL);
 	start_in_group(where, 0, come_and_go, NULL);
 	sleep_ms(200);
-	EXPECT(!read_group(group, PSI_CPU, &before), "no cpu.pressure");
 	start_tracing(group);
 	EXPECT(!read_group(group, PSI_CPU, &from), "no cpu.pressure");
 	sleep_ms(WATCH_MS);
@@ -141,14 +140,12 @@ static void expect_traced(const char *group, const char *where)
 	write_text(EVENTS "psi_state_begin/enable", "0");
 	stop_all_loads();
 	write_text(EVENTS "psi_state_end/enable", "0");
-	EXPECT(!read_group(group, PSI_CPU, &after), "no cpu.pressure");
 
 	t = read_trace("cpu_some");
 	EXPECT(t.begins > 20 && t.ends > 20, "too few events");
-	least = (to.some.total - from.some.total) / 1e6 - TOLERANCE_S;
-	most = (after.some.total - before.some.total) / 1e6 + TOLERANCE_S;
-	EXPECT(t.seconds >= least && t.seconds <= most, "%.3f s, the file says %.3f to %.3f s",
-	       t.seconds, least, most);
+	shown = (to.some.total - from.some.total) / 1e6;
+	EXPECT(close_to(100 * t.seconds / (WATCH_MS / 1e3), 100 * shown / (WATCH_MS / 1e3),
+			TOLERANCE), "%.3f s, the file says %.3f s", t.seconds, shown);
 }
 
 static enum psi_result one_group(void)
