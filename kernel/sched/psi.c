@@ -79,6 +79,10 @@
 #include <linux/seqlock.h>
 #include <linux/string_choices.h>
 
+#ifdef CONFIG_SCHED_ALT
+#error "BMQ and PDS (SCHED_ALT) do not tell PSI of tasks: choose either SCHED_ALT=n or PSI=n"
+#endif
+
 #include "sched.h"
 #include "psi_avgs.h"
 #include "psi_cause.h"
@@ -88,10 +92,6 @@
 #include "psi_trigger.h"
 
 #include "psi_node.c"
-
-#ifdef CONFIG_SCHED_ALT
-#error "BMQ and PDS (SCHED_ALT) do not tell PSI of tasks: choose either SCHED_ALT=n or PSI=n"
-#endif
 
 /* Of the series, as people ask which one they run. */
 #define PSI_VERSION	"v1"
