@@ -663,7 +663,8 @@ static void open_triggers(int *fds, int from, int to, const char *text)
 
 	for (i = from; i < to; i++) {
 		fds[i] = open_unprivileged("/proc/pressure/cpu", O_RDWR);
-		check(fds[i] >= 0 && !write_trigger(fds[i], text, strlen(text)),
+		/* Linux 6.12 takes the last byte for the end. */
+		check(fds[i] >= 0 && !write_trigger(fds[i], text, strlen(text) + 1),
 		      "trigger");
 	}
 }
