@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/swap.h>
 #include <sys/time.h>
@@ -64,13 +65,13 @@ void sleep_ms(unsigned int ms)
 	sleep_until(now_ns() + ms * NSEC_PER_MSEC);
 }
 
-static __thread unsigned int seed;
-
 unsigned int random_below(unsigned int limit)
 {
-	if (!seed)
-		seed = gettid();
-	return (unsigned int)rand_r(&seed) % limit;
+	unsigned int number;
+
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		abort();
+	return number % limit;
 }
 
 void pause_us(unsigned int most)

@@ -70,6 +70,18 @@ __u64 thread_cpu_ns(void);		/* CPU time of the calling thread */
 void sleep_until(__u64 ns);
 void sleep_ms(unsigned int ms);
 void spin_until(__u64 ns);
+
+/* Does @condition hold within @ms milliseconds? In a slow kernel, that many times as much. */
+#define wait_until(condition, ms)						\
+	({									\
+		__u64 deadline_ = now_ns() + (ms) * psi_slowness() * NSEC_PER_MSEC;	\
+		bool holds_;							\
+										\
+		while (!(holds_ = (condition)) && now_ns() < deadline_)		\
+			sleep_ms(1);						\
+		holds_;								\
+	})
+
 int online_cpus(void);
 int pin_to_cpu(int cpu);
 int set_online(int cpu, bool online);	/* 0 or -errno */
@@ -200,7 +212,7 @@ void use_memory(void *memory_user);
 
 /* ---- chance ---- */
 
-/* Not used before the loads start: each begins with a seed of its own. */
+/* By the kernel's random numbers: a guest with another seed sees others. */
 unsigned int random_below(unsigned int limit);
 void pause_us(unsigned int most);	/* for less than that */
 
