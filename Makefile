@@ -1,22 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0
 # The commands that people type. What they do is in scripts/, and every script
-# says with --help what it is for. All output goes to build/.
+# says with --help what it is for. All output goes to build/, and what
+# other clones can use as well to ~/.cache/pressure.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.NOTPARALLEL:
 
 BASE ?= /usr/src/linux-source-6.12.tar.xz
 export BASE
 
 image := arch/x86/boot/bzImage
-step := scripts/step build/log
-part := scripts/test/part
+step := scripts/step
+part := scripts/step --test
+tally = scripts/tally $(1:%=build/test/%.tap)
 
-# What "make test" consists of. A part leaves its results in build/test/PART.tap
-# or build/test/PART/*.tap. The unit tests run in a guest of "selftest" as well.
-PARTS ?= check tools selftest pebs debug default-off apply patch
+# What "make test" consists of, and "make test-full". A part leaves its results in
+# build/test/PART.tap.
+PARTS ?= check tools selftest seed debug
+FULL_PARTS ?= check tools selftest seed pebs debug kasan default-off apply patch prefixes kunit
+# Parts do not wait for each other, but for what they need: with two CPUs, checks and tools
+# are done while the kernel is compiled, and guests run while the next one is.
+JOBS ?= 3
 
 help: ## show these commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -34,37 +39,43 @@ shell: kernel ## the same kernel, with a prompt
 	@scripts/boot --interactive --kernel build/obj/$(image) \
 		--initrd build/initramfs.cpio.gz --append test=shell
 
-test: ## all tests (PARTS="check apply" for some of them)
+test: ## what must hold for each change: a quarter of an hour (PARTS="check tools")
 	@rm -rf build/test
-	@mkdir -p build/test
-	@$(MAKE) --no-print-directory --keep-going $(PARTS:%=test-%) || true
-	@scripts/tally $(PARTS:%=build/test/%) | tee build/test/summary
+	@$(MAKE) --no-print-directory --keep-going -j$(JOBS) $(PARTS:%=test-%) || true
+	@$(call tally,$(PARTS)) | tee build/test/summary
+
+test-full: ## all there is: an hour, before a release (FULL_PARTS="pebs kasan" for some)
+	@$(MAKE) --no-print-directory test FULL=--full PARTS="$(FULL_PARTS)"
+
+soak: kernel ## many seeds: GUEST=kunit,facts SEEDS=2-101 ONLY=R-14 (scripts/soak --help)
+	@scripts/soak $(if $(SEEDS),--seeds $(SEEDS)) $(if $(GUEST),--guest $(GUEST)) \
+		$(if $(ONLY),--only $(ONLY))
 
 check: ## checkpatch, sparse, W=1, kernel-doc, shellcheck on our files
 tools: ## psitop, psi-wait and ksamplingd-top, on made-up files
 kunit: ## unit tests alone, in a kernel that is a program (UML)
 selftest: ## tests in the guest
 prefixes: ## each patch of the series builds and boots: before it is sent
-mutations: ## does a kernel that checks itself notice what is broken on purpose?
+mutations: ## break one thing after the other, and see that a test notices
 check tools kunit selftest prefixes mutations:
-	@rm -rf build/test/$@ build/test/$@.tap
-	@$(MAKE) --no-print-directory test-$@ || true
-	@scripts/tally build/test/$@
+	@rm -f build/test/$@.tap
+	@$(MAKE) --no-print-directory test-$@ FULL=--full || true
+	@$(call tally,$@)
 
 test-base: setup tree ## what of that the base's own PSI does not pass
 	@scripts/series checkout refs/tags/base build/base/tree
-	@$(step)/base-kernel.log "kernel of the base" scripts/kernel build/base/tree build/base/obj
+	@$(step) base-kernel "kernel of the base" scripts/kernel build/base/tree build/base/obj
 	@scripts/initramfs build/tree build/initramfs.cpio.gz
-	@scripts/selftest --base build/base/obj/$(image) build/initramfs.cpio.gz build/base/test
+	@scripts/selftest --base
 
-test-debug: debug-kernel ## the races again, under KASAN and lockdep
-	@$(part) debug "races under KASAN and lockdep" \
-		scripts/selftest --debug build/debug/$(image) build/initramfs.cpio.gz build/debug/guest
-	@scripts/tally build/test/debug
+test-debug: debug-kernel
+	@$(part) debug "races under lockdep" scripts/selftest --debug $(FULL)
+
+test-kasan: kasan-kernel
+	@$(part) kasan "races under KASAN and lockdep" scripts/selftest --kasan $(FULL)
 
 test-pebs: pebs-guest
-	@$(part) pebs "ksamplingd on a processor with PEBS" \
-		scripts/selftest --pebs build/obj/$(image) build/pebs.cpio build/pebs
+	@$(part) pebs "ksamplingd on a processor with PEBS" scripts/selftest --pebs $(FULL)
 
 pebs-hour: pebs-guest ## an hour of its time of ksamplingd on that processor: no stray NMI
 	@scripts/boot --pebs skylake --icount=4 --cpus 2 --mem 1536 --timeout 5400 \
@@ -74,8 +85,8 @@ pebs-hour: pebs-guest ## an hour of its time of ksamplingd on that processor: no
 
 # Our initramfs, and programs of Debian.
 pebs-guest: kernel
-	@$(step)/qemu.log "QEMU with PEBS" scripts/qemu/build
-	@$(step)/programs.log "programs of Debian" scripts/programs build/programs.cpio
+	@$(step) --of 1000 qemu "QEMU with PEBS" scripts/qemu/build
+	@$(step) programs "programs of Debian" scripts/programs build/programs.cpio
 	@cat build/programs.cpio build/initramfs.cpio.gz >build/pebs.cpio
 
 variants: kernel ## kernels that users have and our guest has not, and the stresses there
@@ -97,24 +108,29 @@ bench-tiers: pebs-guest ## what promotion achieves, beside NUMA balancing
 	@scripts/bench.d/tiers
 
 tree: setup ## build/tree: the base and our commits on it
-	@$(step)/tree.log "kernel source with the series" scripts/series tree
+	@$(step) tree "kernel source with the series" scripts/series tree
 
 kernel: tree ## build our kernel
-	@$(step)/kernel.log "kernel" scripts/kernel build/tree build/obj
-	@$(step)/initramfs.log "initramfs" scripts/initramfs build/tree build/initramfs.cpio.gz
+	@$(step) --of 1400 kernel "kernel" scripts/kernel build/tree build/obj
+	@$(step) initramfs "initramfs" scripts/initramfs build/tree build/initramfs.cpio.gz
 
 debug-kernel: kernel
-	@$(step)/debug-kernel.log "kernel with KASAN and lockdep" \
+	@$(step) --of 1400 debug-kernel "kernel with lockdep" \
 		env EXTRA_CONFIG="$$(cat scripts/debug.config)" \
 		scripts/kernel build/tree build/debug
 
+kasan-kernel: kernel
+	@$(step) --of 1400 kasan-kernel "kernel with KASAN and lockdep" \
+		env EXTRA_CONFIG="$$(cat scripts/debug.config scripts/kasan.config)" \
+		scripts/kernel build/tree build/kasan
+
 series: tree ## build/series: patches to send, with a cover letter
-	@$(step)/series.log "patches to send" scripts/series mail
+	@$(step) series "patches to send" scripts/series mail
 
 patch: ## build/patch: all in one file, for patch (BASES=all: for every 6.12.y of Debian)
 	@rm -f build/test/patch.tap
 	@$(MAKE) --no-print-directory test-patch || true
-	@scripts/tally build/test/patch
+	@$(call tally,patch)
 	@ls -1d build/patch/*
 
 deb: tree ## FLAVOUR=cloud-amd64|amd64|rt-amd64: packages beside Debian's kernels
@@ -122,12 +138,12 @@ deb: tree ## FLAVOUR=cloud-amd64|amd64|rt-amd64: packages beside Debian's kernel
 
 test-deb: deb ## install them in a Debian 12, boot, and remove them
 	@$(part) deb "packages in a Debian 12" scripts/test/deb $(FLAVOUR) || true
-	@scripts/tally build/test/deb
+	@$(call tally,deb)
 
 test-debian: tree ## programs of Debian there, with its kernel and with ours; an hour or more
 	@scripts/deb cloud-amd64
 	@$(part) debian "programs of Debian with both kernels" scripts/test/debian || true
-	@scripts/tally build/test/debian
+	@$(call tally,debian)
 
 release: deb ## build/release: what a version consists of, with checksums
 	@$(MAKE) --no-print-directory patch BASES=all
@@ -153,13 +169,14 @@ test-kunit: tree
 	@$(part) kunit "unit tests" scripts/kunit
 
 test-selftest: kernel
-	@$(part) selftest "tests in the guest" \
-		scripts/selftest build/obj/$(image) build/initramfs.cpio.gz build/guest
+	@$(part) selftest "tests in the guest" scripts/selftest $(FULL)
+
+test-seed: kernel
+	@$(part) seed "a guest is a function of its seed" scripts/test/seed
 
 test-default-off: debug-kernel
 	@$(part) default-off "psi= where the default is off" \
-		scripts/selftest --default-off --only R-10 --guest one-cpu,default \
-		build/debug/$(image) build/initramfs.cpio.gz build/default-off
+		scripts/selftest --default-off --only R-10 --guest one-cpu,default
 
 test-apply: tree
 	@$(part) apply "the series on every base" scripts/test/apply
@@ -173,8 +190,8 @@ test-mutations: kernel
 test-prefixes: kernel
 	@$(part) prefixes "each patch builds and boots" scripts/test/prefixes
 
-.PHONY: help run container pebs pebs-guest pebs-hour shell test check tools kunit selftest \
+.PHONY: help run container pebs pebs-guest pebs-hour shell test test-full soak check tools kunit selftest \
 	prefixes mutations test-base bench bench-pebs bench-tiers variants tree kernel \
-	debug-kernel series patch deb test-deb test-debian release apply clean setup \
-	test-check test-kunit test-selftest test-debug test-default-off test-apply \
-	test-patch test-prefixes test-mutations test-pebs test-tools
+	debug-kernel kasan-kernel series patch deb test-deb test-debian release apply clean setup \
+	test-check test-kunit test-selftest test-debug test-kasan test-default-off test-apply \
+	test-patch test-prefixes test-mutations test-pebs test-seed test-tools
