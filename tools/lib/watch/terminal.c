@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -23,6 +24,9 @@ static const double delays_s[] = { 0.1, 0.2, 0.5, 1, 2, 5, 10 };
 attr_t attr_high, attr_medium;
 
 static bool unicode;
+
+/* While one waits: at other times, a change of the size would be overlooked until then. */
+static sigset_t signals_of_wait;
 
 /* Find out what the terminal can show. */
 static void find_look(bool colour, bool ascii)
@@ -75,12 +79,17 @@ static void restore_at_end(void)
  */
 void terminal_begin(bool colour, bool ascii)
 {
+	sigset_t size_changed;
+
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		errx(1, "this is no terminal: use --batch or --json");
 	if (!newterm(NULL, stdout, stdin))
 		errx(1, "the terminal %s is not known: set TERM, or use --batch",
 		     getenv("TERM") ?: "");
 	restore_at_end();
+	sigemptyset(&size_changed);
+	sigaddset(&size_changed, SIGWINCH);
+	sigprocmask(SIG_BLOCK, &size_changed, &signals_of_wait);
 	cbreak();
 	noecho();
 	nodelay(stdscr, true);
@@ -100,9 +109,10 @@ void terminal_wait(double until_s)
 {
 	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
 	double left_s = until_s - now_s();
+	long left_ms = left_s > 0 ? left_s * 1000 + 1 : 0;
+	struct timespec left = { left_ms / 1000, left_ms % 1000 * 1000000 };
 
-	if (left_s > 0)
-		poll(&input, 1, left_s * 1000 + 1);
+	ppoll(&input, 1, &left, &signals_of_wait);
 	if (input.revents & (POLLHUP | POLLERR)) {
 		endwin();
 		exit(0);
