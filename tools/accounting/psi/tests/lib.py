@@ -4,14 +4,13 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parents[2] / "lib/watch/tests"))
-from watching import PATIENCE_S, Rounds, Skip, Terminal, another_user
+from watching import SCRATCH, Rounds, Skip, Terminal, another_user, output_of
 
 PROGRAMS = Path(".")            # set by watching.main()
 
@@ -56,7 +55,7 @@ class Fake:
     """A made-up /proc/pressure and a made-up cgroup2"""
 
     def __init__(self):
-        self.top = Path(tempfile.mkdtemp(prefix="psi-tools-"))
+        self.top = Path(tempfile.mkdtemp(dir=SCRATCH))
         self.pressure_dir, self.cgroup_dir = self.top / "pressure", self.top / "cgroup"
         self.pressure_dir.mkdir()
         self.cgroup_dir.mkdir()
@@ -95,23 +94,20 @@ class Fake:
 
     def run(self, program, *args, **options):
         """(exit status, output, errors)"""
-        done = subprocess.run(self.command(program, *args), text=True, capture_output=True,
-                              check=False, timeout=PATIENCE_S, errors="surrogateescape",
-                              **options)
-        return done.returncode, done.stdout, done.stderr
+        return output_of(self.command(program, *args), **options)
 
     def json(self, *args):
         """The objects of one round, by group"""
-        status, output, errors = self.run("psitop", "--json", "-n", "1", "-d", "20ms", *args)
+        status, output, errors = self.run("psitop", "--json", "-n", "1", *args)
         assert status == 0, errors
         return {each["group"]: each for each in map(json.loads, output.splitlines())}
 
     def follow(self, *args):
-        process = Groups(self.command("psitop", "--json", "-d", "20ms", *args))
+        process = Groups(self.command("psitop", "--json", *args))
         self.started.append(process)
         return process
 
     def terminal(self, *args, **options):
-        terminal = Terminal(self.command("psitop", "-d", "20ms", *args), **options)
+        terminal = Terminal(self.command("psitop", *args), **options)
         self.started.append(terminal)
         return terminal

@@ -10,13 +10,12 @@ DIRECTORY has the programs.
 import math
 import os
 import sys
-import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 import lib
 
-STEP_S = 0.05
+ROUNDS = 29
 
 # us in a second: cpu some, full; memory some, full; io some, full
 GROUPS = {
@@ -35,11 +34,11 @@ CAUSES = "memcg_high count={:06} total={:012} max=48211\n" \
          "background_kswapd count={:06} total={:012} max=4100\n"
 
 
-def move(groups, step):
-    swing = 1 + 0.35 * math.sin(step / 30)
+def move(groups, second):
+    swing = 1 + 0.35 * math.sin(second / 3)
     for group, rates in groups:
         for i, resource in enumerate(("cpu", "memory", "io")):
-            some, full = (rate * STEP_S * swing for rate in rates[2 * i:2 * i + 2])
+            some, full = (rate * swing for rate in rates[2 * i:2 * i + 2])
             group.stall(resource, int(some), int(full), rates[2 * i] / 1e4 * 0.93,
                         rates[2 * i + 1] / 1e4 * 0.93)
 
@@ -53,17 +52,18 @@ def main():
     columns, lines = map(int, sys.argv[2:] or (88, 20))
     with lib.Fake() as fake:
         groups = [(fake.group(path), rates) for path, rates in GROUPS.items()]
-        terminal = fake.terminal("-d", "500ms", columns=columns, lines=lines)
+        terminal = fake.terminal(columns=columns, lines=lines)
         database = groups[list(GROUPS).index("/shop/database")][0]
-        for step in range(290):
-            move([(fake.system, SYSTEM), *groups], step)
+        for second in range(ROUNDS):
+            move([(fake.system, SYSTEM), *groups], second)
             database.write("memory.pressure.causes",
-                           CAUSES.format(step, 29000 * step, 3 * step, 2100 * step,
-                                         step // 4, 150 * step))
-            if step > 20 and step % 10 == 0 and "── /shop/database ──" not in terminal.text():
-                terminal.press("Down")
-            time.sleep(STEP_S)
-        print(terminal.text(), end="")
+                           CAUSES.format(20 * second, 580000 * second, 60 * second,
+                                         42000 * second, 5 * second, 3000 * second))
+            text = terminal.round()
+            if second == ROUNDS - 3:
+                terminal.press("Down", "Down", "Down")
+                terminal.until("── /shop/database ──")
+        print(text, end="")
 
 
 main()

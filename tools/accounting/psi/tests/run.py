@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Test psitop and psi-wait on made-up trees of pressure files.
 
-usage: tests/run.py DIRECTORY [WORD...]
+usage: tests/run.py [--no-terminal] DIRECTORY [WORD...]
 
 DIRECTORY has the programs. With WORDs, only tests whose names contain one of
 them run. Prints TAP; exit status 1 when a test failed. Nothing depends on the
-kernel that runs, nor on how fast it does: what has to come is waited for.
-Needed are python3, tmux, and cc; bpftrace and man where what they check is to
-be checked.
+kernel that runs, nor on how fast it does: the programs have a clock that the
+tests set. Needed are python3 and cc; tmux without --no-terminal; bpftrace and
+man where what they check is to be checked.
 """
 
 import sys

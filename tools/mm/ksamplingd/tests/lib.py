@@ -5,14 +5,13 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.append(str(HERE.parents[2] / "lib/watch/tests"))
-from watching import PATIENCE_S, Rounds, Skip, Terminal, another_user
+from watching import SCRATCH, Rounds, Skip, Terminal, another_user, output_of
 
 PROGRAMS = Path(".")            # set by watching.main()
 PAGE = os.sysconf("SC_PAGESIZE")
@@ -32,7 +31,7 @@ class Fake:
     """A made-up /, with two tiers of a node each; the kernel does not promote at first"""
 
     def __init__(self):
-        self.top = Path(tempfile.mkdtemp(prefix="ksamplingd-top-"))
+        self.top = Path(tempfile.mkdtemp(dir=SCRATCH))
         self.started = []
         self.vm = {name: 0 for name in (
             "nr_free_pages", "ksamplingd_samples", "ksamplingd_discarded", "ksamplingd_lost",
@@ -137,13 +136,11 @@ class Fake:
             path.unlink()
 
     def command(self, *args):
-        return [str(PROGRAMS / "ksamplingd-top"), "--root", str(self.top), "-d", "20ms", *args]
+        return [str(PROGRAMS / "ksamplingd-top"), "--root", str(self.top), *args]
 
     def run(self, *args, **options):
         """(exit status, output, errors)"""
-        done = subprocess.run(self.command(*args), text=True, capture_output=True, check=False,
-                              timeout=PATIENCE_S, **options)
-        return done.returncode, done.stdout, done.stderr
+        return output_of(self.command(*args), **options)
 
     def json(self, *args, **options):
         """The object of one round"""

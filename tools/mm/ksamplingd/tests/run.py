@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0
 """Test ksamplingd-top on made-up files of a kernel.
 
-usage: tests/run.py DIRECTORY [WORD...]
+usage: tests/run.py [--no-terminal] DIRECTORY [WORD...]
 
 DIRECTORY has the program. With WORDs, only tests whose names contain one of
 them run. Prints TAP; exit status 1 when a test failed. Nothing depends on the
-kernel that runs. Needed are python3 and tmux; man where the manual is to be
-checked.
+kernel that runs, nor on how fast it does: the program has a clock that the
+tests set. Needed are python3 and cc; tmux without --no-terminal; man where the
+manual is to be checked.
 """
 
 import sys
