@@ -61,6 +61,7 @@ static void round_of(struct screen *screen)
 		errx(1, "%s: the group is gone", screen->tree->root->dir);
 	}
 	tree_sample(screen->tree);
+	rebuild(screen);
 }
 
 static void fold_below(struct group *group, bool folded)
@@ -228,6 +229,8 @@ static void handle_key(struct screen *screen, int key)
 		view_key(screen, key);
 		other_key(screen, key);
 	}
+	/* For the next key, which may have come already. */
+	rebuild(screen);
 }
 
 /**
@@ -253,7 +256,6 @@ void screen(struct tree *tree, struct options *options)
 			if (!screen.paused)
 				round_of(&screen);
 		}
-		rebuild(&screen);
 		draw(&screen);
 		terminal_wait(round_s + options->delay_s);
 		while ((key = getch()) != ERR)

@@ -124,9 +124,7 @@ def test_fold(fake):
     assert rows(text) == ["system", "web", "build"], text
     terminal.press("Right")
     terminal.until(r"^ -build ")
-    terminal.press("Down", "Left")
-    terminal.until(r"── /build ──")
-    terminal.press("Left")
+    terminal.press("Down", "Left", "Left")
     terminal.until(r"^ \+build ", r"^ *two ")
     terminal.press("+")
     terminal.until(r"^ -build ")
