@@ -162,8 +162,9 @@ test-check: series
 	@$(part) check "checks of our files" scripts/check
 
 test-tools: tree
-	@scripts/setup bpftrace groff-base man-db tmux
-	@$(part) tools "psitop, psi-wait, ksamplingd-top" scripts/test/tools
+	@$(if $(FULL),scripts/setup bpftrace groff-base man-db tmux)
+	@$(part) tools "psitop, psi-wait, ksamplingd-top" \
+		scripts/test/tools $(if $(FULL),,--no-terminal)
 
 test-kunit: tree
 	@$(part) kunit "unit tests" scripts/kunit
