@@ -527,13 +527,9 @@ static void read_file(void *arg)
 	}
 }
 
-static void wait_until(atomic_uint *done, unsigned int nr)
+static void await(atomic_uint *done, unsigned int nr)
 {
-	int ms;
-
-	for (ms = 0; *done < nr && ms < 60000; ms += 10)
-		sleep_ms(10);
-	EXPECT(*done >= nr, "the load does not get on");
+	EXPECT(wait_until(*done >= nr, 60000), "the load does not get on");
 }
 
 /* Each page once: nothing is read back, but the cache has to make room. */
@@ -548,7 +544,7 @@ static enum psi_result over_max(void)
 	r->passes = 1;
 	EXPECT(!set_cgroup(group, "memory.max", "8M"), "memory.max");
 	start_in_group(group, 0, read_file, r);
-	wait_until(&r->done, 1);
+	await(&r->done, 1);
 	EXPECT(pages_stolen(group) > 1000, "nothing was reclaimed");
 	expect_growth(group, &nothing, BIT(MEMCG_MAX), 0);
 	return PSI_PASS;
@@ -688,14 +684,14 @@ static enum psi_result read_back(unsigned int ms, size_t size, unsigned int must
 	r->size = size;
 	r->passes = PASSES;
 	start_in_group(group, 0, read_file, r);
-	wait_until(&r->done, r->passes);
+	await(&r->done, r->passes);
 	from = read_causes(group);
 	EXPECT(!memcmp(&from, &nothing, sizeof(from)), "to read for the first time is a stall");
 	/* Which pages are taken is up to reclaim: until some are restored. */
 	for (i = 0; i < ROUNDS && !all_have_grown(group, &nothing, must); i++) {
 		set_cgroup(group, "memory.reclaim", quarter);
 		r->passes += PASSES;
-		wait_until(&r->done, r->passes);
+		await(&r->done, r->passes);
 	}
 	REQUIRE(memory_stat(group, "workingset_restore_file"),
 		"reclaim has taken no page that was in use");
@@ -762,7 +758,7 @@ static enum psi_result direct_reclaim(void)
 	REQUIRE(!zram_swap(256), NO_SWAP);
 	h->size = free_bytes() + 64 * MB;
 	start_in_group(group, 0, hog_memory, h);
-	wait_until(&h->done, 1);
+	await(&h->done, 1);
 	expect_growth(group, &nothing, BIT(DIRECT_RECLAIM),
 		      BIT(SWAPIN) | BIT(THRASHING) | BIT(READBACK) | BIT(DIRECT_COMPACTION));
 	expect_growth(NULL, &from, BIT(DIRECT_RECLAIM) | BIT(KSWAPD),
@@ -841,14 +837,14 @@ static enum psi_result compaction(const char *defrag, unsigned int must_group,
 	h->size = free_bytes() - 32 * MB;
 	h->holes = true;
 	start_load(0, hog_memory, h);
-	wait_until(&h->done, 1);
+	await(&h->done, 1);
 	psi_note("%zu MB free", free_bytes() / MB);
 	/* Far more than what is free in one piece. */
 	user->size = free_bytes() / 4 * 3;
 	wakes = kcompactd_wakes();
 	from = read_causes(NULL);
 	start_in_group(group, 0, touch_huge, user);
-	wait_until(&user->rounds, 1);
+	await(&user->rounds, 1);
 	for (ms = 0; ms < 60000; ms += 100) {
 		if (all_have_grown(NULL, &from, must_group | must_system) &&
 		    all_have_grown(group, &nothing, must_group))
@@ -894,10 +890,10 @@ static enum psi_result node_reclaim(void)
 	r->size = 60 * MB;
 	r->passes = 1;
 	start_in_group(cache, 0, read_file, r);
-	wait_until(&r->done, 1);
+	await(&r->done, 1);
 	h->size = free_bytes() / 2;
 	start_in_group(group, 0, hog_memory, h);
-	wait_until(&h->done, 1);
+	await(&h->done, 1);
 	expect_growth(group, &nothing, BIT(NODE_RECLAIM), BIT(DIRECT_RECLAIM));
 	return PSI_PASS;
 }
@@ -1066,7 +1062,7 @@ static enum psi_result events_of_sections(void)
 	r->passes = 1;
 	EXPECT(!set_cgroup(group, "memory.max", "8M"), "memory.max");
 	start_in_group(group, 0, read_file, r);
-	wait_until(&r->done, 1);
+	await(&r->done, 1);
 	read_trace();
 
 	for (at = trace; (event = next_event(&at, "psi_stall_begin"));)
