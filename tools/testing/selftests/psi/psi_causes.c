@@ -675,7 +675,7 @@ static enum psi_result read_back(unsigned int ms, size_t size, unsigned int must
 	const char *group = memory_group(NULL, "cache");
 	struct reader *r = shared_alloc(sizeof(*r));
 	struct causes from;
-	char quarter[16];
+	char quarter[24];
 	int i;
 
 	snprintf(quarter, sizeof(quarter), "%zu", size / 4);

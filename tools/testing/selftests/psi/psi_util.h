@@ -17,6 +17,10 @@
 
 #include "../kselftest.h"
 
+/* Cases may leave out what comes last, and not every load needs an argument. */
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
 #define NSEC_PER_USEC	1000ULL
 #define NSEC_PER_MSEC	1000000ULL
 #define NSEC_PER_SEC	1000000000ULL
@@ -35,7 +39,7 @@ struct psi_case {
 /*
  * Runs the cases whose names begin with one of the words of @argv, all of them
  * if there are none. Whatever a case has started or set up is gone before the
- * next one begins.
+ * next one begins. Who is not root gets none of it.
  */
 int psi_main(int argc, char **argv, const struct psi_case *cases, size_t count);
 
@@ -75,10 +79,13 @@ void spin_until(__u64 ns);
 #define wait_until(condition, ms)						\
 	({									\
 		__u64 deadline_ = now_ns() + (ms) * psi_slowness() * NSEC_PER_MSEC;	\
+		unsigned int pause_ms_ = 1;					\
 		bool holds_;							\
 										\
-		while (!(holds_ = (condition)) && now_ns() < deadline_)		\
-			sleep_ms(1);						\
+		while (!(holds_ = (condition)) && now_ns() < deadline_) {	\
+			sleep_ms(pause_ms_);					\
+			pause_ms_ = pause_ms_ < 16 ? 2 * pause_ms_ : 16;	\
+		}								\
 		holds_;								\
 	})
 
