@@ -792,6 +792,8 @@ int psi_main(int argc, char **argv, const struct psi_case *cases, size_t count)
 	for (i = 0; i < count; i++)
 		plan += wanted(cases[i].name, argc, argv);
 	ksft_print_header();
+	if (geteuid())
+		ksft_exit_skip("needs root\n");
 	if (!plan)
 		ksft_exit_skip("no case of that name\n");
 	ksft_set_plan(plan);
