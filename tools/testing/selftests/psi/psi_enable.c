@@ -149,33 +149,36 @@ static void expect_pressure(const char *group)
 		       "%s cannot be read", psi_name(res));
 }
 
+#define ROUNDS	3
+
+/* In each round a group is made while it is off, and another one in that while it is on. */
 static enum psi_result files_come_and_go(void)
 {
-	const char *old = prepare_group("old"), *inner = make_group(old, "inner"), *group[4];
-	char path[GROUP_PATH];
-	int round, i;
+	const char *group[2 + 2 * ROUNDS];
+	char name[16];
+	int nr = 0, round, i;
 
-	for (round = 0; round < 3; round++) {
+	group[nr++] = prepare_group("old");
+	group[nr++] = make_group(group[0], "inner");
+	for (round = 0; round < ROUNDS; round++) {
 		set_psi(false);
 		EXPECT(access("/proc/pressure", F_OK), "/proc/pressure is there");
-		expect_files(old, false);
-		expect_files(inner, false);
-		snprintf(path, sizeof(path), "%s/off%d", inner, round);
-		EXPECT(!mkdir(path, 0755), "mkdir");
-		expect_files(path, false);
+		snprintf(name, sizeof(name), "off%d", round);
+		group[nr++] = make_group(group[1], name);
+		for (i = 0; i < nr; i++)
+			expect_files(group[i], false);
 
 		set_psi(true);
-		expect_files(old, true);
-		expect_files(inner, true);
-		expect_files(path, true);
 		EXPECT(!access(CGROUP_ROOT "/cpu.pressure", F_OK), "the root has none");
-		group[round] = make_group(path, "on");
-		expect_files(group[round], true);
-		for (i = 0; i <= round; i++)
+		group[nr] = make_group(group[nr - 1], "on");
+		nr++;
+		for (i = 0; i < nr; i++) {
+			expect_files(group[i], true);
 			expect_pressure(group[i]);
-		EXPECT(!rmdir(group[round]) && !rmdir(path), "rmdir");
-		group[round] = inner;
+		}
 	}
+	while (nr--)
+		EXPECT(!rmdir(group[nr]), "%s: %s", group[nr], strerror(errno));
 	return PSI_PASS;
 }
 
