@@ -256,7 +256,13 @@ int psi_slowness(void)
 
 bool close_to(double value, double expected, double tolerance)
 {
-	return fabs(value - expected) <= tolerance * psi_slowness();
+	double from_end = fmin(expected, 100 - expected);
+	double slow = tolerance * psi_slowness();
+
+	/* Else nothing at all, or everything, would be close to a share. */
+	if (from_end > 0)
+		slow = fmin(slow, fmax(tolerance, from_end / 2));
+	return fabs(value - expected) <= slow;
 }
 
 void psi_note(const char *format, ...)

@@ -169,7 +169,10 @@ int psi_slowness(void);
 /* The number after the first @key in @text; 0 if there is none. */
 __u64 number_after(const char *text, const char *key);
 
-/* Is @value within @tolerance of @expected? In a slow kernel that many times as much is good. */
+/*
+ * Is @value within @tolerance of @expected? In a slow kernel that many times as much is
+ * good, but not half of the way from a share in percent to 0 or 100.
+ */
 bool close_to(double value, double expected, double tolerance);
 
 /* Whether anything is accounted, if that can be switched. */
