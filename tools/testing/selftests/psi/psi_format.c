@@ -177,41 +177,46 @@ static enum psi_result new_sample_from_start(void)
 }
 
 /*
- * Opens a file that does not change just now: nobody waits for io, so its
- * totals stand still, and we wait until its averages are 0 as well.
+ * A text and parts of it are read at different times. Nobody waits for io, so the totals
+ * stand still, but an average may fall meanwhile, every 2 s.
  */
-static int open_quiet_file(char *text, size_t size, ssize_t *length)
+static bool has_changed(int fd, const char *text, ssize_t length)
 {
-	struct psi_sample sample;
-	int fd, tries;
+	static unsigned int changes;
+	char again[TEXT_SIZE];
 
-	fd = open(psi_path(PSI_IO), O_RDONLY);
+	EXPECT(length > 0, "cannot read");
+	if (pread(fd, again, sizeof(again), 0) == length && !memcmp(text, again, length))
+		return false;
+	EXPECT(++changes < 50, "it never stands still");
+	return true;
+}
+
+static int open_io(void)
+{
+	int fd = open(psi_path(PSI_IO), O_RDONLY);
+
 	EXPECT(fd >= 0, "cannot open");
-	for (tries = 0; tries < 300; tries++) {
-		EXPECT(!psi_read_fd(fd, PSI_IO, &sample), "cannot read");
-		if (!sample.some.avg[AVG10] && !sample.some.avg[AVG60])
-			break;
-		sleep_ms(2000);
-	}
-	*length = pread(fd, text, size, 0);
-	EXPECT(*length > 0, "cannot read");
 	return fd;
 }
 
 static enum psi_result pread_at_offset(void)
 {
 	char text[TEXT_SIZE], part[TEXT_SIZE];
-	ssize_t length, offset, n;
-	int fd;
+	ssize_t length, offset = 0, n;
+	int fd = open_io();
 
-	fd = open_quiet_file(text, sizeof(text), &length);
-	for (offset = 0; offset <= length; offset++) {
+	do {
+		length = pread(fd, text, sizeof(text), 0);
 		n = pread(fd, part, sizeof(part), offset);
+		if (has_changed(fd, text, length))
+			continue;
 		EXPECT(n == length - offset, "%zd bytes at offset %zd", n,
 		       offset);
 		EXPECT(!memcmp(part, text + offset, n),
 		       "another text at offset %zd", offset);
-	}
+		offset++;
+	} while (offset <= length);
 	close(fd);
 	return PSI_PASS;
 }
@@ -247,17 +252,19 @@ static enum psi_result bytewise(void)
 
 static enum psi_result seeking(void)
 {
-	char text[TEXT_SIZE], part[TEXT_SIZE];
-	ssize_t length, n;
-	int fd;
+	char text[TEXT_SIZE], part[TEXT_SIZE], rest[TEXT_SIZE];
+	ssize_t length, n, left;
+	int fd = open_io();
 
-	fd = open_quiet_file(text, sizeof(text), &length);
-	EXPECT(lseek(fd, 7, SEEK_SET) == 7, "SEEK_SET");
-	n = read(fd, part, 5);
+	do {
+		length = pread(fd, text, sizeof(text), 0);
+		EXPECT(lseek(fd, 7, SEEK_SET) == 7, "SEEK_SET");
+		n = read(fd, part, 5);
+		EXPECT(lseek(fd, 3, SEEK_CUR) == 15, "SEEK_CUR");
+		left = read(fd, rest, sizeof(rest));
+	} while (has_changed(fd, text, length));
 	EXPECT(n == 5 && !memcmp(part, text + 7, 5), "text after SEEK_SET");
-	EXPECT(lseek(fd, 3, SEEK_CUR) == 15, "SEEK_CUR");
-	n = read(fd, part, sizeof(part));
-	EXPECT(n == length - 15 && !memcmp(part, text + 15, n),
+	EXPECT(left == length - 15 && !memcmp(rest, text + 15, left),
 	       "text after SEEK_CUR");
 	EXPECT(lseek(fd, -1, SEEK_SET) < 0 && errno == EINVAL,
 	       "a negative offset");
