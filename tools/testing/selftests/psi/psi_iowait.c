@@ -36,11 +36,12 @@
 
 static alignas(BLOCK) char block[BLOCK];
 
-/* A load is told what to use, and says when it is about to wait. */
+/* A load is told what to use, and says when it is about to wait, and no longer does. */
 struct task {
 	const char *path;
 	int fd;
-	atomic_int ready;
+	atomic_int ready, done;
+	atomic_uint requests;		/* that a disk has served */
 };
 
 static struct task *new_task(const char *path, int fd)
@@ -57,17 +58,16 @@ static void expect(struct task *task, double io, double memory)
 {
 	struct psi_sample before, after;
 	struct psi_share share;
-	int i;
 
-	for (i = 0; i < 100 && !task->ready; i++)
-		sleep_ms(10);
-	EXPECT(task->ready, "the load has not begun to wait");
+	EXPECT(wait_until(task->ready, 1000), "the load has not begun to wait");
 	sleep_ms(100);
+	task->requests = 0;
 	EXPECT(!psi_read(PSI_MEMORY, &before), "cannot read");
 	share = psi_watch(PSI_IO, WATCH_MS);
 	EXPECT(!psi_read(PSI_MEMORY, &after), "cannot read");
 	psi_note("io some %.1f %%, memory some %.1f %%", share.some,
 		 psi_share(&before, &after).some);
+	EXPECT(!task->done, "the load does not wait any more");
 	EXPECT(close_to(share.some, io, TOLERANCE), "io some is not %.0f %%", io);
 	EXPECT(close_to(psi_share(&before, &after).some, memory, TOLERANCE),
 	       "memory some is not %.0f %%", memory);
@@ -99,9 +99,10 @@ static void use_aio(struct task *task, struct iocb *iocb)
 		if (syscall(__NR_io_submit, ctx, 1, list) != 1)
 			return;
 		task->ready = 1;
-	} while (syscall(__NR_io_getevents, ctx, 1, 1, &event, NULL) == 1 &&
-		 (long)event.res >= 0);
-	task->ready = 0;
+		if (syscall(__NR_io_getevents, ctx, 1, 1, &event, NULL) != 1)
+			return;
+		task->requests++;
+	} while ((long)event.res == (long)iocb->aio_nbytes);
 }
 
 static void poll_by_aio(void *arg)
@@ -134,6 +135,7 @@ static enum psi_result aio_poll(void)
 
 	start_load(-1, poll_by_aio, task);
 	expect(task, 0, 0);
+	EXPECT(!task->requests, "there was something to be read");
 	return PSI_PASS;
 }
 
@@ -144,6 +146,10 @@ static enum psi_result aio_read(void)
 	REQUIRE(task->path, NO_DISK);
 	start_load(-1, read_by_aio, task);
 	expect(task, 0, 0);
+	/* The disk has taken its time for each of them, and nearly all of the time. */
+	psi_note("%u requests", task->requests);
+	EXPECT(close_to(100.0 * task->requests * REQUEST_MS / WATCH_MS, 100, 10),
+	       "not what a disk does that takes %d ms", REQUEST_MS);
 	return PSI_PASS;
 }
 
@@ -198,6 +204,7 @@ static void touch_missing_page(void *arg)
 		return;
 	task->ready = 1;
 	__atomic_load_n(page, __ATOMIC_RELAXED);
+	task->done = 1;
 }
 
 static enum psi_result user_fault(void)
@@ -215,9 +222,11 @@ static enum psi_result user_fault(void)
 static void read_file(void *arg)
 {
 	int fd = open(FUSE_FILE, O_RDONLY);
+	struct task *task = arg;
 
 	if (fd >= 0)
 		read(fd, block, BLOCK);
+	task->done = 1;
 	for (;;)			/* the server may be killed first */
 		pause();
 }
@@ -226,12 +235,9 @@ static enum psi_result read_fuse(__u32 flags, double io)
 {
 	struct fuse_server *server = start_fuse(flags);
 	struct task *task = new_task(NULL, -1);
-	int i;
 
-	start_load(-1, read_file, NULL);
-	for (i = 0; i < 100 && !server->asked; i++)
-		sleep_ms(10);
-	task->ready = server->asked;
+	start_load(-1, read_file, task);
+	task->ready = wait_until(server->asked, 1000);
 	expect(task, io, 0);
 	stop_all_loads();
 	return PSI_PASS;
@@ -377,8 +383,7 @@ static enum psi_result swap_goes(void)
 	undo_later(end_swap);
 	write_text("/proc/sys/vm/page-cluster", "0");
 	start_in_group(group, -1, swap_out_slowly, user);
-	for (i = 0; i < 100 && !user->ready; i++)
-		sleep_ms(10);
+	wait_until(user->ready, 1000);
 	for (i = 0; i < 8; i++)
 		set_cgroup(group, "memory.reclaim", "4M");
 	off = new_task(disk, -1);

@@ -173,6 +173,8 @@ struct task {
 	size_t kind;
 	const char *disk;
 	atomic_int ready;
+	atomic_uint requests;		/* that the disk has served */
+	atomic_bool answered;
 };
 
 /* A ring and one request that stays in flight. NOP is there to have used the ring. */
@@ -211,11 +213,7 @@ static struct task *new_task(unsigned int setup)
 /* @ready: what it says when it has begun. */
 static void await_begin(const struct task *task, int ready, const char *what)
 {
-	int ms;
-
-	for (ms = 0; task->ready != ready && ms < 5000; ms += 10)
-		sleep_ms(10);
-	EXPECT(task->ready == ready, "%s: has not begun", what);
+	EXPECT(wait_until(task->ready == ready, 5000), "%s: has not begun", what);
 	/* From there to where it waits */
 	sleep_ms(100);
 }
@@ -376,6 +374,7 @@ static void use_disk(void *arg)
 			return;
 		}
 		task->ready = 1;
+		task->requests++;
 	}
 }
 
@@ -517,7 +516,7 @@ static void wait_elsewhere(void *arg)
 }
 
 /* A load with a disk that takes @ms for a request. */
-static void start_with_disk(void (*fn)(void *task), unsigned int ms)
+static struct task *start_with_disk(void (*fn)(void *task), unsigned int ms)
 {
 	struct task *task = new_task(0);
 
@@ -526,6 +525,7 @@ static void start_with_disk(void (*fn)(void *task), unsigned int ms)
 	require_rings(0);
 	start_load(-1, fn, task);
 	await_begin(task, 1, "disk");
+	return task;
 }
 
 static enum psi_result expect_none(void (*fn)(void *task), unsigned int ms)
@@ -624,8 +624,18 @@ static void use_disk_by_thread(void *arg)
 
 static enum psi_result thread_submits(void)
 {
+	struct task *task;
+	double some;
+
 	require_rings(IORING_SETUP_SQPOLL);
-	return expect_none(use_disk_by_thread, REQUEST_MS);
+	task = start_with_disk(use_disk_by_thread, REQUEST_MS);
+	task->requests = 0;
+	some = watch_some();
+	psi_note("%u requests", task->requests);
+	EXPECT(close_to(some, 0, 1), "some %.1f %%, not 0", some);
+	EXPECT(close_to(100.0 * task->requests * REQUEST_MS / WATCH_MS, 100, 10),
+	       "not what a disk does that takes %d ms", REQUEST_MS);
+	return PSI_PASS;
 }
 
 /* But one that has used another ring is, and this is asked when the read has begun. */
@@ -714,33 +724,34 @@ static enum psi_result found_waiting(void)
 static void read_served(void *arg)
 {
 	struct io_uring_sqe sqe = { 0 };
+	struct task *task = arg;
 	struct psi_ring ring;
 
 	disk_fd = open(FUSE_FILE, O_RDONLY | O_DIRECT);
 	if (disk_fd < 0 || !open_ring(&ring, 0))
 		return;
 	direct_read(&sqe, 0);
-	if (arg)
-		sqe.flags = IOSQE_ASYNC;
+	sqe.flags = task->setup;
 	queue_request(&ring, &sqe);
 	enter_ring(&ring, 1);
+	task->answered = true;
 	for (;;)			/* the server may be killed first */
 		pause();
 }
 
-static enum psi_result served(bool by_worker)
+/* @flags: of the request */
+static enum psi_result served(unsigned int flags)
 {
 	struct fuse_server *server = start_fuse(0);
+	struct task *task = new_task(flags);
 	double some;
-	int i;
 
 	require_rings(0);
-	start_load(-1, read_served, by_worker ? server : NULL);
-	for (i = 0; i < 100 && !server->asked; i++)
-		sleep_ms(10);
-	EXPECT(server->asked, "has not begun");
+	start_load(-1, read_served, task);
+	EXPECT(wait_until(server->asked, 1000), "has not begun");
 	sleep_ms(100);
 	some = watch_some();
+	EXPECT(!task->answered, "it does not wait any more");
 	EXPECT(close_to(some, 0, 1), "some %.1f %%, not 0", some);
 	stop_all_loads();
 	return PSI_PASS;
@@ -748,12 +759,12 @@ static enum psi_result served(bool by_worker)
 
 static enum psi_result fuse(void)
 {
-	return served(false);
+	return served(0);
 }
 
 static enum psi_result fuse_by_worker(void)
 {
-	return served(true);
+	return served(IOSQE_ASYNC);
 }
 
 /* ---- what is counted is uncounted ---- */
@@ -881,15 +892,12 @@ static enum psi_result all_ways(unsigned int setup)
 {
 	struct task *task = new_task(setup);
 	double some;
-	int i;
 
 	task->disk = slow_memory_disk(1);
 	REQUIRE(task->disk, NO_DISK);
 	require_rings(setup);
 	start_load(-1, use_all_ways, task);
-	for (i = 0; i < 600 && !task->ready; i++)
-		sleep_ms(100);
-	EXPECT(task->ready, "not all requests complete");
+	EXPECT(wait_until(task->ready, 60000), "not all requests complete");
 	sleep_ms(100);
 	some = watch_some();
 	EXPECT(close_to(some, 0, 1), "some %.1f %%, not 0: some are still counted", some);
