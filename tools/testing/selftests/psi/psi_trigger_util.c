@@ -11,7 +11,6 @@
 #include "psi_trigger_util.h"
 
 #define WINDOW_MIN	"/proc/sys/kernel/psi_window_min_us"
-#define MB		(1024UL * 1024)
 
 /* ---- making triggers ---- */
 
@@ -215,22 +214,6 @@ void contend_in_bursts(int cpu, __u64 start, unsigned int ms,
 
 	start_load(cpu, burst, &b);
 	start_load(cpu, burst, &b);
-}
-
-const char *start_thrashing(void)
-{
-	struct memory_user user = { .size = 24 * MB };
-	int ms;
-
-	user.cgroup = memory_cgroup();
-	if (!user.cgroup || zram_swap(64) ||
-	    set_cgroup(user.cgroup, "memory.max", "8M"))
-		return NULL;
-	user.ready = shared_alloc(sizeof(*user.ready));
-	start_load(online_cpus() - 1, use_memory, &user);
-	for (ms = 0; !*user.ready && ms < 10000; ms++)
-		sleep_ms(1);
-	return *user.ready ? user.cgroup : NULL;
 }
 
 /* ---- the kernel's side ---- */

@@ -70,12 +70,6 @@ void contend(int cpu);
 void contend_in_bursts(int cpu, __u64 start, unsigned int ms,
 		       unsigned int period_ms);
 
-/*
- * A process that uses three times the memory that its cgroup may have. The
- * cgroup, or NULL if something for it is missing.
- */
-const char *start_thrashing(void);
-
 /* ---- the kernel's side ---- */
 
 /*
