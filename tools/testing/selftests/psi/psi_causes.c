@@ -336,23 +336,6 @@ static enum psi_result over_high(void)
 
 /* ---- a load that lasts: a task held back for two seconds at a time ---- */
 
-static pid_t start_held_back(const char *group, const char *limited)
-{
-	static struct memory_user user = { .size = 32 * MB, .grow = true };
-	pid_t pid;
-	int ms;
-
-	user.cgroup = group;
-	user.ready = shared_alloc(sizeof(*user.ready));
-	pid = start_load(0, use_memory, &user);
-	for (ms = 0; !*user.ready && ms < 10000; ms++)
-		sleep_ms(1);
-	EXPECT(*user.ready, "the load does not start");
-	EXPECT(!set_cgroup(limited, "memory.high", "4M"), "memory.high");
-	sleep_ms(1000);
-	return pid;
-}
-
 static __u64 high_total(const char *group)
 {
 	return read_causes(group).of[MEMCG_HIGH].total;
@@ -366,7 +349,7 @@ static enum psi_result total_goes_on(void)
 	__u64 began, us, most = 0, grown;
 	int i;
 
-	start_held_back(group, top_group());
+	start_held_back(0, group, top_group());
 	for (i = 0; i < 40; i++) {
 		began = now_ns();
 		from = read_causes(group);
@@ -405,7 +388,7 @@ static enum psi_result moved_within_a_section(void)
 	struct causes were, are;
 	pid_t pid;
 
-	pid = start_held_back(from, top_group());
+	pid = start_held_back(0, from, top_group());
 	expect_parts(from, 100, to, 0, 3000);
 	EXPECT(!move_to_group(to, pid), "it cannot be moved");
 	were = read_causes(from);
@@ -423,7 +406,7 @@ static enum psi_result off_within_a_section(void)
 	const char *group = memory_group(NULL, "g");
 	__u64 before, after, top;
 
-	start_held_back(group, top_group());
+	start_held_back(0, group, top_group());
 	expect_parts(group, 100, top_group(), 100, 3000);
 	before = high_total(group);
 	EXPECT(!set_pressure(group, false), "cannot switch off");
@@ -449,7 +432,7 @@ static enum psi_result root_is_off(void)
 	const char *group = memory_group(NULL, "g");
 	struct causes from, to;
 
-	start_held_back(group, top_group());
+	start_held_back(0, group, top_group());
 	undo_later(root_on);
 	EXPECT(!set_pressure(CGROUP_ROOT, false), "cannot switch off");
 	from = read_causes(NULL);
@@ -466,7 +449,7 @@ static enum psi_result removed_group(void)
 	const char *child = memory_group(parent, "child");
 	struct causes of_child, of_parent, of_system;
 
-	start_held_back(child, parent);
+	start_held_back(0, child, parent);
 	sleep_ms(1000);
 	stop_all_loads();
 	of_system = read_causes(NULL);
@@ -591,27 +574,20 @@ static struct agent *start_agent(const char *victim, const char *file, const cha
 static enum psi_result agent(const char *file, const char *value, const char *then,
 			     enum cause must)
 {
-	static struct memory_user user = { .size = 24 * MB, .pause_ms = 100 };
+	struct memory_user user = { .size = 24 * MB, .pause_ms = 100 };
 	const char *victim = memory_group(NULL, "victim");
 	struct psi_sample sample;
 	struct agent *a;
-	int ms;
 
 	REQUIRE(!zram_swap(64), NO_SWAP);
 	user.cgroup = victim;
-	user.ready = shared_alloc(sizeof(*user.ready));
-	start_load(0, use_memory, &user);
-	for (ms = 0; !*user.ready && ms < 10000; ms++)
-		sleep_ms(1);
+	start_memory_user(0, &user);
+	await_memory_user(&user);
 	a = start_agent(victim, file, value, then, 20);
-	for (ms = 0; ms < 60000; ms += 100) {
-		if (a->rounds > 2 && pages_stolen(victim) > 1000 &&
-		    all_have_grown(victim, &nothing, BIT(must)) &&
-		    all_have_grown(a->group, &nothing, BIT(REQUESTED)))
-			break;
-		sleep_ms(100);
-	}
-	EXPECT(ms < 60000, "too little is reclaimed to tell: %llu pages in %u rounds",
+	EXPECT(wait_until(a->rounds > 2 && pages_stolen(victim) > 4000 &&
+			  all_have_grown(victim, &nothing, BIT(must)) &&
+			  all_have_grown(a->group, &nothing, BIT(REQUESTED)), 60000),
+	       "too little is reclaimed to tell: %llu pages in %u rounds",
 	       pages_stolen(victim), a->rounds);
 	expect_growth(a->group, &nothing, BIT(REQUESTED), 0);
 	EXPECT(!read_group(a->group, PSI_MEMORY, &sample), "cannot read");
@@ -640,20 +616,16 @@ static enum psi_result asked_by_max(void)
 /* Swapped out by somebody else, so that nothing but to read it back is left. */
 static enum psi_result swapped_in(void)
 {
-	static struct memory_user user = { .size = 24 * MB, .pause_ms = 10 };
+	struct memory_user user = { .size = 24 * MB, .pause_ms = 10 };
 	const char *victim = memory_group(NULL, "victim");
 	struct causes to;
-	int ms;
 
 	REQUIRE(!zram_swap(64), NO_SWAP);
 	user.cgroup = victim;
-	user.ready = shared_alloc(sizeof(*user.ready));
-	start_load(0, use_memory, &user);
-	for (ms = 0; !*user.ready && ms < 10000; ms++)
-		sleep_ms(1);
+	start_memory_user(0, &user);
+	await_memory_user(&user);
 	start_agent(victim, "memory.reclaim", "8M", NULL, 100);
-	for (ms = 0; ms < 60000 && read_causes(victim).of[SWAPIN].count <= 100; ms += 100)
-		sleep_ms(100);
+	wait_until(read_causes(victim).of[SWAPIN].count > 100, 60000);
 	to = expect_growth(victim, &nothing, BIT(SWAPIN), 0);
 	EXPECT(to.of[SWAPIN].count > 100, "too little to tell");
 	return PSI_PASS;
@@ -826,7 +798,6 @@ static enum psi_result compaction(const char *defrag, unsigned int must_group,
 	const char *group;
 	struct causes from;
 	__u64 wakes;
-	int ms;
 
 	REQUIRE(!access(THP "enabled", W_OK), "needs transparent huge pages");
 	group = memory_group(NULL, "huge");
@@ -845,12 +816,8 @@ static enum psi_result compaction(const char *defrag, unsigned int must_group,
 	from = read_causes(NULL);
 	start_in_group(group, 0, touch_huge, user);
 	await(&user->rounds, 1);
-	for (ms = 0; ms < 60000; ms += 100) {
-		if (all_have_grown(NULL, &from, must_group | must_system) &&
-		    all_have_grown(group, &nothing, must_group))
-			break;
-		sleep_ms(100);
-	}
+	wait_until(all_have_grown(NULL, &from, must_group | must_system) &&
+		   all_have_grown(group, &nothing, must_group), 60000);
 	REQUIRE(!must_system || kcompactd_wakes() != wakes,
 		"the kernel has left kcompactd alone");
 	expect_growth(group, &nothing, must_group, may & ~BIT(KSWAPD) & ~BIT(KCOMPACTD));
@@ -957,8 +924,7 @@ static enum psi_result many_readers(void)
 		user[i].size = 12 * MB;
 		/* A group whose children have the controller has no tasks. */
 		user[i].cgroup = w->group[i == 1 ? 4 : 2];
-		user[i].ready = shared_alloc(sizeof(*user[i].ready));
-		start_load(i % online_cpus(), use_memory, &user[i]);
+		start_memory_user(i % online_cpus(), &user[i]);
 	}
 	for (i = 0; i < READERS; i++)
 		start_load(i % online_cpus(), watch_at_random, w);
@@ -982,50 +948,19 @@ static enum psi_result many_readers(void)
 
 /* ---- tracepoints ---- */
 
-#define TRACING		"/sys/kernel/tracing"
-#define PSI_EVENTS	TRACING "/events/psi"
-
-static int empty_trace(void)
-{
-	int fd = open(TRACING "/trace", O_WRONLY | O_TRUNC);
-
-	return fd < 0 ? -errno : close(fd);
-}
-
-static void stop_tracing(void)
-{
-	write_text(PSI_EVENTS "/enable", "0");
-	empty_trace();
-}
-
-static __u64 group_id(const char *group)
-{
-	struct stat st;
-
-	EXPECT(!stat(group, &st), "no %s", group);
-	return st.st_ino;
-}
-
 static char trace[4 << 20];
-
-static void need_events(void)
-{
-	mount("tracefs", TRACING, "tracefs", 0, NULL);
-	REQUIRE(!access(PSI_EVENTS, F_OK), "needs trace events");
-}
 
 static void start_tracing(const char *begin, const char *end)
 {
-	need_events();
-	undo_later(stop_tracing);
-	EXPECT(!write_text(TRACING "/buffer_size_kb", "8192") && !empty_trace() &&
+	need_tracing();
+	EXPECT(!write_text(TRACING "buffer_size_kb", "8192") &&
 	       !write_text(begin, "1") && !write_text(end, "1"), "cannot trace");
 }
 
 static void read_trace(void)
 {
-	EXPECT(!write_text(PSI_EVENTS "/enable", "0"), "cannot stop tracing");
-	EXPECT(read_text(TRACING "/trace", trace, sizeof(trace)) > 0, "no trace");
+	EXPECT(!write_text(PSI_EVENTS "enable", "0"), "cannot stop tracing");
+	EXPECT(read_text(TRACING "trace", trace, sizeof(trace)) > 0, "no trace");
 	EXPECT(strlen(trace) < sizeof(trace) - 1, "too much to be read");
 }
 
@@ -1055,7 +990,7 @@ static enum psi_result events_of_sections(void)
 	char cause[32];
 	int pid;
 
-	start_tracing(PSI_EVENTS "/psi_stall_begin/enable", PSI_EVENTS "/psi_stall_end/enable");
+	start_tracing(PSI_EVENTS "psi_stall_begin/enable", PSI_EVENTS "psi_stall_end/enable");
 	r->disk = slow_disk(0);
 	REQUIRE(r->disk, NO_DISK);
 	r->size = 32 * MB;
@@ -1120,9 +1055,9 @@ static enum psi_result events_of_triggers(void)
 	const char *at, *event;
 	int fd;
 
-	start_held_back(group, top_group());
-	start_tracing(PSI_EVENTS "/psi_trigger_look/enable",
-		      PSI_EVENTS "/psi_trigger_fire/enable");
+	start_held_back(0, group, top_group());
+	start_tracing(PSI_EVENTS "psi_trigger_look/enable",
+		      PSI_EVENTS "psi_trigger_fire/enable");
 	fd = add_trigger(group, PSI_MEMORY, "some 1900000 2000000");
 	EXPECT(fd >= 0, "no trigger");
 	sleep_ms(5000);

@@ -765,14 +765,11 @@ static enum psi_result expect_hopped(const struct hops *h)
 static enum psi_result move_itself(void)
 {
 	struct hops *h = make_hops();
-	int ms;
 
 	watch_from_afar();
 	start_load(0, spin, NULL);
 	start_in_group(h->group[0], 0, hop_and_spin, h);
-	for (ms = 0; !h->done && ms < 10000; ms++)
-		sleep_ms(1);
-	EXPECT(h->done, "it does not get there");
+	EXPECT(wait_until(h->done, 10000), "it does not get there");
 	return expect_hopped(h);
 }
 
@@ -824,27 +821,6 @@ static enum psi_result move_in_io(void)
 	return PSI_PASS;
 }
 
-/* Far over the memory.high of the top group, and held back for that. */
-static pid_t start_held_back(const char *group)
-{
-	static struct memory_user user = { .size = 32 * MB, .grow = true };
-	const char *top = top_group();
-	pid_t pid;
-	int ms;
-
-	REQUIRE(!enable_controller(top, "+memory"),
-		"needs the memory controller of cgroup2");
-	user.cgroup = group;
-	user.ready = shared_alloc(sizeof(*user.ready));
-	pid = start_load(0, use_memory, &user);
-	for (ms = 0; !*user.ready && ms < 10000; ms++)
-		sleep_ms(1);
-	EXPECT(*user.ready, "the load does not start");
-	EXPECT(!set_cgroup(top, "memory.high", "4M"), "memory.high");
-	sleep_ms(1000);
-	return pid;
-}
-
 static enum psi_result move_in_memory_stall(void)
 {
 	const char *from = make_group(NULL, "from");
@@ -855,7 +831,7 @@ static enum psi_result move_in_memory_stall(void)
 	pid_t pid;
 
 	watch_from_afar();
-	pid = start_held_back(from);
+	pid = start_held_back(0, from, top_group());
 	/* Between two stalls, of 2 s each, are a few ms: see psi_memory.c. */
 	expect_share(from, PSI_MEMORY, 100, 100, 4000, 3);
 	must_move(to, pid);
@@ -934,13 +910,10 @@ static void spin_in_threads(void *process)
 static pid_t start_threads(struct spinning_process *p, const char *group)
 {
 	pid_t pid = start_in_group(group, 0, spin_in_threads, p);
-	int i, ms;
+	int i;
 
-	for (i = 0; i < NR_THREADS; i++) {
-		for (ms = 0; !p->tid[i] && ms < 5000; ms++)
-			sleep_ms(1);
-		EXPECT(p->tid[i], "a thread does not start");
-	}
+	for (i = 0; i < NR_THREADS; i++)
+		EXPECT(wait_until(p->tid[i], 5000), "a thread does not start");
 	settle();
 	return pid;
 }
@@ -1159,7 +1132,7 @@ static enum psi_result off_and_on_in_memory_stall(void)
 	pid_t pid;
 
 	watch_from_afar();
-	pid = start_held_back(group);
+	pid = start_held_back(0, group, top_group());
 	must_switch(group, false);
 	settle();
 	must_switch(group, true);
@@ -1329,12 +1302,10 @@ static struct waiter *start_waiters(const char *group)
 
 static void expect_woken(struct waiter *w)
 {
-	int i, ms;
+	int i;
 
 	for (i = 0; i < NR_WAITERS; i++) {
-		for (ms = 0; !w[i].woken && ms < 1000; ms++)
-			sleep_ms(1);
-		EXPECT(w[i].woken, "%s is not woken", w[i].name);
+		EXPECT(wait_until(w[i].woken, 1000), "%s is not woken", w[i].name);
 		pthread_join(w[i].thread, NULL);
 		EXPECT(w[i].happened & POLLERR, "%s says %x", w[i].name,
 		       w[i].happened);
@@ -1476,7 +1447,7 @@ static enum psi_result many_groups(void)
 {
 	struct nappers *n = shared_alloc(sizeof(*n));
 	char name[16];
-	int i, ms;
+	int i;
 
 	n->nr = NR_GROUPS / psi_slowness();
 	for (i = 0; i < n->nr; i++) {
@@ -1484,9 +1455,7 @@ static enum psi_result many_groups(void)
 		n->group[i] = make_group(NULL, name);
 	}
 	start_load(-1, start_nappers, n);
-	for (ms = 0; n->started < n->nr && ms < 20000; ms += 10)
-		sleep_ms(10);
-	EXPECT(n->started == n->nr, "only %d have started", n->started);
+	EXPECT(wait_until(n->started == n->nr, 20000), "only %d have started", n->started);
 	sleep_ms(2500);
 	expect_all_readable(n);
 	sleep_ms(2500);

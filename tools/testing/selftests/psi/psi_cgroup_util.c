@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mount.h>
 #include <sys/select.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -282,6 +283,50 @@ pid_t start_in_group(const char *group, int cpu, void (*fn)(void *arg),
 
 	EXPECT(!ret, "a load cannot be moved to %s: %s", group, strerror(-ret));
 	return pid;
+}
+
+pid_t start_held_back(int cpu, const char *group, const char *limited)
+{
+	struct memory_user user = { .cgroup = group, .size = 32UL << 20, .grow = true };
+	pid_t pid;
+
+	REQUIRE(!enable_controller(group, "+memory"), "needs the memory controller of cgroup2");
+	pid = start_memory_user(cpu, &user);
+	await_memory_user(&user);
+	/* The farther over the limit, the longer it is held back. */
+	EXPECT(!set_cgroup(limited, "memory.high", "4M"), "memory.high");
+	sleep_ms(1000);
+	return pid;
+}
+
+/* ---- trace events ---- */
+
+void stop_tracing(void)
+{
+	int fd;
+
+	write_text(PSI_EVENTS "enable", "0");
+	write_text(PSI_EVENTS "filter", "0");
+	/* That empties it. */
+	fd = open(TRACING "trace", O_WRONLY | O_TRUNC);
+	if (fd >= 0)
+		close(fd);
+}
+
+void need_tracing(void)
+{
+	mount("tracefs", TRACING, "tracefs", 0, NULL);
+	REQUIRE(!access(PSI_EVENTS "enable", W_OK), "needs trace events");
+	undo_later(stop_tracing);
+	stop_tracing();
+}
+
+__u64 group_id(const char *group)
+{
+	struct stat st;
+
+	EXPECT(!stat(group, &st), "no %s", group);
+	return st.st_ino;
 }
 
 /* ---- what they show ---- */

@@ -84,6 +84,24 @@ int move_thread_to_group(const char *group, pid_t tid);
 pid_t start_in_group(const char *group, int cpu, void (*fn)(void *arg),
 		     void *arg);
 
+/*
+ * Starts a task in @group that is far over the memory.high of @limited, which is that group
+ * or one above, and held back for that for 2 s at a time. Needs the memory controller.
+ */
+pid_t start_held_back(int cpu, const char *group, const char *limited);
+
+/* ---- trace events ---- */
+
+#define TRACING		"/sys/kernel/tracing/"
+#define PSI_EVENTS	TRACING "events/psi/"
+
+/* Nothing of psi is traced, and the trace is empty; so it is when the case ends. */
+void need_tracing(void);
+void stop_tracing(void);
+
+/* What events call a group. */
+__u64 group_id(const char *group);
+
 /* ---- what they show ---- */
 
 /* What a group should show, in percent. */

@@ -1234,15 +1234,11 @@ static enum psi_result switched_off(void)
 
 #define RACE_MS		5000
 #define NR_GROUPS	4
-#define ENOUGH		20
 #define FAST_TRIGGER	"some 2000 20000"
 
-enum deed { ENTERS, OPENS, READS, WRITES, FIRES, ENDS, REMOVALS, TOGGLES, REMOUNTS, NR_DEEDS };
+enum { ENTERS, OPENS, READS, WRITES, FIRES, ENDS, REMOVALS, TOGGLES, REMOUNTS, NR_DEEDS };
 
-static const struct {
-	const char *name;
-	int errors[4];		/* that may come of it */
-} deeds[NR_DEEDS] = {
+static const struct deed deeds[NR_DEEDS] = {
 	[ENTERS]	= { "namespaces entered", { ENOENT, ENODEV } },
 	[OPENS]		= { "opens", { ENODEV, EOPNOTSUPP } },
 	[READS]		= { "reads", { ENODEV } },
@@ -1257,24 +1253,7 @@ static const struct {
 static struct race {
 	const char *proc;
 	const char *group[NR_GROUPS];
-	atomic_ulong done[NR_DEEDS];
-	atomic_int error[NR_DEEDS];
 } *race;
-
-static bool did(enum deed deed, int ret)
-{
-	size_t i;
-
-	if (ret >= 0) {
-		race->done[deed]++;
-		return true;
-	}
-	for (i = 0; i < ARRAY_SIZE(deeds[deed].errors); i++)
-		if (ret == -deeds[deed].errors[i])
-			return false;
-	race->error[deed] = -ret;
-	return false;
-}
 
 static int or_errno(ssize_t ret)
 {
@@ -1427,10 +1406,10 @@ static enum psi_result amid_everything(void)
 {
 	static const char * const names[NR_GROUPS] = { "a", "b", "c", "d" };
 	const char *top = top_group(), *proc = mount_proc("pressure=cgroup");
-	unsigned int i, more;
-	bool enough;
+	unsigned int i;
 
 	REQUIRE(!set_window_min(10000), "needs kernel.psi_window_min_us");
+	begin_deeds(deeds, NR_DEEDS);
 	race = shared_alloc(sizeof(*race));
 	race->proc = proc;
 	for (i = 0; i < NR_GROUPS; i++)
@@ -1444,22 +1423,9 @@ static enum psi_result amid_everything(void)
 	start_load(-1, toggle, NULL);
 	start_load(-1, remount_it, NULL);
 
-	sleep_ms(RACE_MS);
-	for (more = 0; more < 60; more++) {
-		enough = true;
-		for (i = 0; i < NR_DEEDS; i++)
-			enough &= race->done[i] >= ENOUGH;
-		if (enough)
-			break;
-		sleep_ms(500);
-	}
+	await_deeds(RACE_MS, DEED(NR_DEEDS) - 1);
 	stop_all_loads();
-	for (i = 0; i < NR_DEEDS; i++)
-		psi_note("%lu %s", race->done[i], deeds[i].name);
-	for (i = 0; i < NR_DEEDS; i++) {
-		EXPECT(!race->error[i], "%s: %s", deeds[i].name, strerror(race->error[i]));
-		EXPECT(race->done[i] >= ENOUGH, "too few %s to tell", deeds[i].name);
-	}
+	expect_deeds(DEED(NR_DEEDS) - 1);
 	EXPECT(!remove_all_groups(), "groups cannot be removed");
 	/* What is left of them would be seen here. */
 	EXPECT(is_the_systems(proc), "the system's");

@@ -93,7 +93,7 @@ static void write_without_privilege(void *result)
 {
 	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2];
-	int *ret = result;
+	atomic_int *ret = result;
 
 	syscall(SYS_capget, &header, data);
 	data[0].effective &= ~(1U << CAP_SYS_ADMIN);
@@ -109,12 +109,11 @@ static void write_without_privilege(void *result)
 
 static enum psi_result needs_privilege(void)
 {
-	int *ret = shared_alloc(3 * sizeof(*ret)), ms;
+	atomic_int *ret = shared_alloc(3 * sizeof(*ret));
 
 	prepare(false);
 	start_load(-1, write_without_privilege, ret);
-	for (ms = 0; !ret[2] && ms < 5000; ms++)
-		sleep_ms(1);
+	wait_until(ret[2], 5000);
 	EXPECT(ret[0] == -EPERM, "root without CAP_SYS_ADMIN: %s", strerror(-ret[0]));
 	EXPECT(ret[1] == -EACCES, "nobody: %s", strerror(-ret[1]));
 	EXPECT(ret[2] == 1 && !is_on(), "it is on");
@@ -282,7 +281,7 @@ static void write_psi(void *value)
 static enum psi_result reader_that_is_stuck(void)
 {
 	struct stuck *stuck = shared_alloc(sizeof(*stuck));
-	int fd = syscall(__NR_userfaultfd, O_CLOEXEC), ms;
+	int fd = syscall(__NR_userfaultfd, O_CLOEXEC);
 	struct psi_sample sample;
 	pid_t off, on;
 
@@ -290,9 +289,7 @@ static enum psi_result reader_that_is_stuck(void)
 	close(fd);
 	prepare(true);
 	start_load(-1, read_into_missing_page, stuck);
-	for (ms = 0; !stuck->reads && ms < 5000; ms++)
-		sleep_ms(1);
-	EXPECT(stuck->reads, "it does not begin to read");
+	EXPECT(wait_until(stuck->reads, 5000), "it does not begin to read");
 	sleep_ms(100);
 
 	off = start_load(-1, write_psi, "0");
@@ -307,9 +304,7 @@ static enum psi_result reader_that_is_stuck(void)
 	stuck->come = 1;
 	set_psi(true);
 	EXPECT(!psi_read(PSI_CPU, &sample), "/proc/pressure/cpu cannot be read");
-	for (ms = 0; !stuck->got && ms < 5000; ms++)
-		sleep_ms(1);
-	EXPECT(stuck->got > 0, "what was read: %d", stuck->got);
+	EXPECT(wait_until(stuck->got, 5000) && stuck->got > 0, "what was read: %d", stuck->got);
 	set_psi(false);
 	EXPECT(access("/proc/pressure", F_OK), "/proc/pressure is there");
 	return PSI_PASS;
@@ -338,21 +333,16 @@ static void be_first_in_namespace(void *arg)
 static enum psi_result exit_that_waits(void)
 {
 	atomic_int *first = shared_alloc(sizeof(*first));
-	int ms;
 
 	prepare(true);
 	start_load(-1, be_first_in_namespace, first);
-	for (ms = 0; !*first && ms < 5000; ms++)
-		sleep_ms(1);
-	REQUIRE(*first, "needs pid namespaces");
+	REQUIRE(wait_until(*first, 5000), "needs pid namespaces");
 	sleep_ms(100);
 	EXPECT(!kill(*first, SIGKILL), "kill: %s", strerror(errno));
 	sleep_ms(100);
 	EXPECT(!kill(*first, 0), "it has not waited");
 	start_load(-1, write_psi, "0");
-	for (ms = 0; is_on() && ms < 5000 * psi_slowness(); ms++)
-		sleep_ms(1);
-	EXPECT(!is_on(), "it cannot be switched off");
+	EXPECT(wait_until(!is_on(), 5000), "it cannot be switched off");
 	set_psi(true);
 	return PSI_PASS;
 }
@@ -427,11 +417,9 @@ static enum psi_result memory_stall(void)
 
 	REQUIRE(!enable_controller(group, "+memory"), "needs the memory controller");
 	user.cgroup = group;
-	user.ready = shared_alloc(sizeof(*user.ready));
 	set_psi(false);
-	start_load(-1, use_memory, &user);
-	while (!*user.ready)
-		sleep_ms(1);
+	start_memory_user(-1, &user);
+	await_memory_user(&user);
 	EXPECT(!set_cgroup(group, "memory.high", "4M"), "memory.high");
 
 	for (round = 0; round < 5; round++) {
@@ -535,8 +523,8 @@ static enum psi_result exits(void)
 	set_psi(false);
 	set_psi(true);
 	pid = start_in_group(group, cpu, exit_with_children, parent);
-	while (parent->children < NR_CHILDREN / psi_slowness())
-		sleep_ms(1);
+	EXPECT(wait_until(parent->children >= NR_CHILDREN / psi_slowness(), 20000),
+	       "too few children");
 	start_in_group(group, cpu, spin, NULL);
 	sleep_ms(100);
 	EXPECT(!read_group(group, PSI_CPU, &from), "read");
@@ -585,22 +573,19 @@ static void expect_told(int fd, const char *path)
 	struct waiter *w = shared_alloc(sizeof(*w) * ARRAY_SIZE(ways));
 	char text[256];
 	size_t i;
-	int ms;
 
 	for (i = 0; i < ARRAY_SIZE(ways); i++) {
 		w[i].fd = fd;
 		w[i].wait = ways[i];
 		start_load(-1, wait_there, &w[i]);
-		while (!w[i].begun)
-			sleep_ms(1);
+		EXPECT(wait_until(w[i].begun, 5000), "%s: way %zu: does not begin", path, i);
 	}
 	sleep_ms(100);
 	for (i = 0; i < ARRAY_SIZE(ways); i++)
 		EXPECT(!w[i].got, "%s: way %zu: %#x, and nothing has happened", path, i,
 		       w[i].got);
 	set_psi(false);
-	for (ms = 0; ms < 5000 && !(w[0].got && w[1].got && w[2].got); ms++)
-		sleep_ms(1);
+	wait_until(w[0].got && w[1].got && w[2].got, 5000);
 	for (i = 0; i < ARRAY_SIZE(ways); i++)
 		EXPECT(w[i].got & (ways[i] == wait_by_select ? POLLPRI | POLLERR : POLLERR),
 		       "%s: way %zu: %#x", path, i, w[i].got);
@@ -701,9 +686,7 @@ static enum psi_result thousands_of_groups(void)
 		return PSI_PASS;
 	EXPECT(on_kb > off_kb + nr, "groups need no memory");
 	/* RCU and workers take their time. */
-	for (i = 0; kernel_memory_kb() > off_kb + nr / 2 && i < 100; i++)
-		sleep_ms(100);
-	EXPECT(kernel_memory_kb() <= off_kb + nr / 2, "%ld kB: memory is lost",
+	EXPECT(wait_until(kernel_memory_kb() <= off_kb + nr / 2, 10000), "%ld kB: memory is lost",
 	       kernel_memory_kb());
 	return PSI_PASS;
 }

@@ -202,9 +202,7 @@ static void collect(void *collector)
 
 static void wait_for(atomic_bool *flag, unsigned int ms, const char *what)
 {
-	while (!*flag && ms--)
-		sleep_ms(1);
-	EXPECT(*flag, "they are not %s", what);
+	EXPECT(wait_until(*flag, ms), "they are not %s", what);
 }
 
 static void expect_events_of_all(const struct collector *c)

@@ -32,16 +32,13 @@
 
 /* ---- what has been done ---- */
 
-enum deed {
+enum {
 	WRITES, OTHERS, FIRES, CLOSES, WAKEUPS, TOGGLES, READS, MAKES,
 	REMOVALS, MOVES, FORKS, HOTPLUGS, QUOTAS, CONTROLLERS, TRACES, SWITCHES, NR_DEEDS
 };
 
-/* What may come of it, apart from success: the group or file is just gone. */
-static const struct {
-	const char *name;
-	int errors[4];
-} deeds[NR_DEEDS] = {
+/* The group or file may be just gone. */
+static const struct deed deeds[NR_DEEDS] = {
 	[WRITES]	= { "writes", { EBUSY, ENOENT, ENODEV } },
 	[OTHERS]	= { "writes to other files" },
 	[FIRES]		= { "events" },
@@ -69,25 +66,8 @@ static struct race {
 	int groups;
 	pid_t task[MAX_TASKS];
 	int tasks;
-	atomic_ulong done[NR_DEEDS];
-	atomic_int error[NR_DEEDS];
 	atomic_bool writing, checking;
 } *race;
-
-/* @ret: 0 or -errno */
-static void did(enum deed deed, int ret)
-{
-	size_t i;
-
-	if (!ret) {
-		race->done[deed]++;
-		return;
-	}
-	for (i = 0; i < ARRAY_SIZE(deeds[deed].errors); i++)
-		if (ret == -deeds[deed].errors[i])
-			return;
-	race->error[deed] = -ret;
-}
 
 static int error_if(bool failed)
 {
@@ -185,23 +165,16 @@ static void add_memory_users(int count)
 {
 	static struct memory_user users[4];
 	const char *top = top_group();
-	int i, ms;
+	int i;
 
 	if (enable_controller(top, "+memory"))
 		return;
 	for (i = 0; i < count; i++) {
-		users[i].size = 8 * MB;
-		users[i].grow = true;
-		users[i].cgroup = race->group[i];
-		users[i].ready = shared_alloc(sizeof(*users[i].ready));
-		race->task[race->tasks++] = start_load(-1, use_memory,
-						       &users[i]);
+		users[i] = (struct memory_user){ race->group[i], 8 * MB, .grow = true };
+		race->task[race->tasks++] = start_memory_user(-1, &users[i]);
 	}
-	for (i = 0; i < count; i++) {
-		for (ms = 0; !*users[i].ready && ms < 10000; ms++)
-			sleep_ms(1);
-		EXPECT(*users[i].ready, "a load does not start");
-	}
+	for (i = 0; i < count; i++)
+		await_memory_user(&users[i]);
 	EXPECT(!set_cgroup(top, "memory.high", "4M"), "memory.high");
 }
 
@@ -209,6 +182,7 @@ static void add_memory_users(int count)
 
 static void prepare(void)
 {
+	begin_deeds(deeds, NR_DEEDS);
 	race = shared_alloc(sizeof(*race));
 	top_group();
 }
@@ -227,49 +201,6 @@ static void add_groups(void)
 	add_group(race->group[0], "d");
 	add_group(NULL, "e");
 	add_group(race->group[1], "f");
-}
-
-#define ENOUGH		10
-
-static bool enough_is_done(unsigned int needed)
-{
-	enum deed deed;
-
-	for (deed = 0; deed < NR_DEEDS; deed++)
-		if (needed & 1u << deed && race->done[deed] < ENOUGH)
-			return false;
-	return true;
-}
-
-/* Some kernels need more time for it than others. */
-static void go_on(unsigned int ms, unsigned int needed)
-{
-	unsigned int more;
-
-	sleep_ms(ms);
-	for (more = 0; more < 30000 && !enough_is_done(needed); more += 500)
-		sleep_ms(500);
-}
-
-static void run(unsigned int ms, unsigned int needed)
-{
-	go_on(ms, needed);
-	stop_all_loads();
-}
-
-static void expect_done(unsigned int needed)
-{
-	enum deed deed;
-
-	for (deed = 0; deed < NR_DEEDS; deed++)
-		if (race->done[deed])
-			psi_note("%lu %s", race->done[deed], deeds[deed].name);
-	for (deed = 0; deed < NR_DEEDS; deed++) {
-		EXPECT(!race->error[deed], "%s: %s", deeds[deed].name,
-		       strerror(race->error[deed]));
-		EXPECT(!(needed & 1u << deed) || race->done[deed] >= ENOUGH,
-		       "too few %s to tell", deeds[deed].name);
-	}
 }
 
 /* Nobody does anything: what is counted nevertheless would be here for ever. */
@@ -303,10 +234,16 @@ static void expect_nothing_left(void)
 	expect_still(group);
 }
 
+static void run(unsigned int ms, unsigned int needed)
+{
+	await_deeds(ms, needed);
+	stop_all_loads();
+}
+
 static enum psi_result finish(unsigned int ms, unsigned int needed)
 {
 	run(ms, needed);
-	expect_done(needed);
+	expect_deeds(needed);
 	expect_nothing_left();
 	return PSI_PASS;
 }
@@ -412,7 +349,7 @@ static enum psi_result write_against_toggle(void)
 	start_load(-1, write_triggers, NULL);
 	start_load(-1, toggle, NULL);
 	start_load(-1, toggle, NULL);
-	return finish(RACE_MS, 1u << WRITES | 1u << TOGGLES | 1u << CLOSES);
+	return finish(RACE_MS, DEED(WRITES) | DEED(TOGGLES) | DEED(CLOSES));
 }
 
 /* ---- the first trigger of a group against off ---- */
@@ -510,7 +447,7 @@ static enum psi_result first_trigger_against_off(void)
 	EXPECT(!set_kthreadd_policy(SCHED_IDLE), "cannot slow down kthreadd");
 	start_load(-1, write_first_trigger, NULL);
 	start_load(-1, switch_off_while_written, NULL);
-	return finish(RACE_MS, 1u << WRITES | 1u << TOGGLES | 1u << OTHERS);
+	return finish(RACE_MS, DEED(WRITES) | DEED(TOGGLES) | DEED(OTHERS));
 }
 
 /* ---- close against fire ---- */
@@ -559,7 +496,7 @@ static enum psi_result close_against_fire(void)
 	add_task(race->group[0], 0, spin, NULL);
 	add_task(race->group[0], 0, spin, NULL);
 	start_load(-1, renew_and_poll, NULL);
-	return finish(RACE_MS, 1u << CLOSES | 1u << FIRES);
+	return finish(RACE_MS, DEED(CLOSES) | DEED(FIRES));
 }
 
 /* ---- removal against poll ---- */
@@ -637,7 +574,7 @@ static enum psi_result removal_against_poll(void)
 	add_task(race->group[0], 0, spin, NULL);
 	start_load(-1, wake_many_sleepers, NULL);
 	start_load(-1, read_files, NULL);
-	return finish(RACE_MS, 1u << WAKEUPS | 1u << REMOVALS);
+	return finish(RACE_MS, DEED(WAKEUPS) | DEED(REMOVALS));
 }
 
 /* ---- removal against fold ---- */
@@ -695,7 +632,7 @@ static enum psi_result removal_against_fold(void)
 		start_load(-1, make_load_and_remove, (void *)race->group[i]);
 	start_load(-1, read_files, NULL);
 	start_load(-1, read_files, NULL);
-	return finish(9000, 1u << MAKES | 1u << REMOVALS | 1u << READS);
+	return finish(9000, DEED(MAKES) | DEED(REMOVALS) | DEED(READS));
 }
 
 /* ---- move against everything ---- */
@@ -710,21 +647,43 @@ static void add_sleepers(int number)
 		add_tasks(number, read_disk, (void *)disk);
 }
 
-static enum psi_result move_against_everything(void)
+/* Tasks of all kinds in six groups, and what is done to them meanwhile. */
+struct race_case {
+	void (*racers[8])(void *unused);
+	void (*task)(void *unused);
+	int sleepers, memory_users, tasks;
+	unsigned int ms, needed;
+};
+
+static void begin_race(const struct race_case *c)
 {
+	size_t i;
+
 	prepare();
 	add_groups();
-	add_sleepers(4);
-	add_memory_users(4);
-	add_tasks(4, spin, NULL);
-	start_load(-1, move_tasks, NULL);
-	start_load(-1, move_tasks, NULL);
-	start_load(-1, toggle, NULL);
-	start_load(-1, read_files, NULL);
-	start_load(-1, make_and_remove, NULL);
-	return finish(RACE_MS, 1u << MOVES | 1u << TOGGLES | 1u << READS |
-		      1u << REMOVALS);
+	if (c->sleepers)
+		add_sleepers(c->sleepers);
+	if (c->memory_users)
+		add_memory_users(c->memory_users);
+	add_tasks(c->tasks, c->task, NULL);
+	for (i = 0; i < ARRAY_SIZE(c->racers) && c->racers[i]; i++)
+		start_load(-1, c->racers[i], NULL);
 }
+
+static enum psi_result run_race(const void *race_case)
+{
+	const struct race_case *c = race_case;
+
+	begin_race(c);
+	return finish(c->ms, c->needed);
+}
+
+static const struct race_case move_against_everything = {
+	.sleepers = 4, .memory_users = 4, .tasks = 4, .task = spin,
+	.racers = { move_tasks, move_tasks, toggle, read_files, make_and_remove },
+	.ms = RACE_MS,
+	.needed = DEED(MOVES) | DEED(TOGGLES) | DEED(READS) | DEED(REMOVALS),
+};
 
 /* ---- fork and exit against toggle ---- */
 
@@ -750,18 +709,12 @@ static void fork_for_ever(void *unused)
 	}
 }
 
-static enum psi_result fork_against_toggle(void)
-{
-	prepare();
-	add_groups();
-	add_tasks(4, fork_for_ever, NULL);
-	start_load(-1, toggle, NULL);
-	start_load(-1, toggle, NULL);
-	start_load(-1, read_files, NULL);
-	start_load(-1, move_tasks, NULL);
-	return finish(RACE_MS, 1u << FORKS | 1u << TOGGLES | 1u << READS |
-		      1u << MOVES);
-}
+static const struct race_case fork_against_toggle = {
+	.tasks = 4, .task = fork_for_ever,
+	.racers = { toggle, toggle, read_files, move_tasks },
+	.ms = RACE_MS,
+	.needed = DEED(FORKS) | DEED(TOGGLES) | DEED(READS) | DEED(MOVES),
+};
 
 /* ---- CPU hotplug against moves and toggles ---- */
 
@@ -809,10 +762,10 @@ static enum psi_result hotplug_against_all(void)
 	start_load(-1, move_tasks, NULL);
 	start_load(-1, toggle, NULL);
 	start_load(-1, read_files, NULL);
-	run(RACE_MS, 1u << HOTPLUGS | 1u << MOVES | 1u << TOGGLES);
+	run(RACE_MS, DEED(HOTPLUGS) | DEED(MOVES) | DEED(TOGGLES));
 	all_online();
 	EXPECT(online_cpus() == last_cpu + 1, "a CPU is lost");
-	return finish(0, 1u << HOTPLUGS | 1u << MOVES | 1u << TOGGLES);
+	return finish(0, DEED(HOTPLUGS) | DEED(MOVES) | DEED(TOGGLES));
 }
 
 /* ---- quotas against everything ---- */
@@ -858,19 +811,12 @@ static void read_causes(void *unused)
 	}
 }
 
-#define TRACING		"/sys/kernel/tracing"
-
-static void not_traced(void)
-{
-	write_text(TRACING "/events/psi/psi_state_begin/enable", "0");
-}
-
 static void toggle_trace(void *unused)
 {
 	for (;;) {
-		did(TRACES, write_text(TRACING "/events/psi/psi_state_begin/enable", "1"));
+		did(TRACES, write_text(PSI_EVENTS "psi_state_begin/enable", "1"));
 		pause_us(20000);
-		did(TRACES, write_text(TRACING "/events/psi/psi_state_begin/enable", "0"));
+		did(TRACES, write_text(PSI_EVENTS "psi_state_begin/enable", "0"));
 		pause_us(50000);
 	}
 }
@@ -902,6 +848,11 @@ static bool read_waits(const char *group, struct waits *w)
 	return true;
 }
 
+static __u64 sum_waits(const struct waits *w)
+{
+	return w->contention + w->own + w->ancestor;
+}
+
 /* For how long the scheduler has throttled the group and those above it, us. */
 static __u64 throttled_us(const char *group)
 {
@@ -920,30 +871,39 @@ static __u64 throttled_us(const char *group)
 
 static pid_t racers[NR_RACERS];
 
-/* Those that stop leave some limits behind. Whoever is below one, and wants more, is told so. */
-static void expect_limits_known(void)
+/* Who was held back by a limit for long has to say so. */
+static void check_limits(void)
 {
 	struct waits from[MAX_GROUPS] = { }, to;
 	__u64 throttled[MAX_GROUPS];
 	bool is_there[MAX_GROUPS];
 	int i;
 
-	for (i = 0; i < NR_RACERS; i++)
-		stop_load(racers[i]);
 	for (i = 0; i < race->groups; i++) {
-		set_pressure(race->group[i], true);
 		is_there[i] = read_waits(race->group[i], &from[i]);
 		throttled[i] = throttled_us(race->group[i]);
 	}
 	sleep_ms(1000);
 	for (i = 0; i < race->groups; i++) {
 		if (!is_there[i] || !read_waits(race->group[i], &to) ||
-		    to.contention - from[i].contention < 100000 ||
+		    sum_waits(&to) - sum_waits(&from[i]) < 100000 ||
 		    throttled_us(race->group[i]) - throttled[i] < 500000)
 			continue;
 		EXPECT(to.own > from[i].own || to.ancestor > from[i].ancestor,
 		       "%s is held back, and shows nothing but contention", race->group[i]);
 	}
+}
+
+/* Those that stop leave limits behind. */
+static void expect_limits_known(void)
+{
+	int i;
+
+	for (i = 0; i < NR_RACERS; i++)
+		stop_load(racers[i]);
+	for (i = 0; i < race->groups; i++)
+		set_pressure(race->group[i], true);
+	check_limits();
 }
 
 /* All levels have the controller and a limit, at times. */
@@ -971,16 +931,14 @@ static void start_quotas(int tasks)
 
 static enum psi_result quotas_against_everything(void)
 {
-	const unsigned int needed = 1u << QUOTAS | 1u << CONTROLLERS | 1u << TOGGLES |
-				    1u << MOVES | 1u << READS | 1u << REMOVALS | 1u << TRACES;
+	const unsigned int needed = DEED(QUOTAS) | DEED(CONTROLLERS) | DEED(TOGGLES) |
+				    DEED(MOVES) | DEED(READS) | DEED(REMOVALS) | DEED(TRACES);
 
-	mount("tracefs", TRACING, "tracefs", 0, NULL);
-	REQUIRE(!access(TRACING "/events/psi", F_OK), "needs trace events");
-	undo_later(not_traced);
+	need_tracing();
 	start_quotas(6);
 	start_load(-1, toggle_trace, NULL);
 	racers[NR_RACERS - 1] = start_load(-1, make_and_remove, NULL);
-	go_on(2 * RACE_MS, needed);
+	await_deeds(2 * RACE_MS, needed);
 	expect_limits_known();
 	return finish(0, needed);
 }
@@ -988,19 +946,12 @@ static enum psi_result quotas_against_everything(void)
 /* ---- causes against everything ---- */
 
 /* Tasks that are held back, moved and killed in the midst of it, and those who look. */
-static enum psi_result causes_against_everything(void)
-{
-	prepare();
-	add_groups();
-	add_memory_users(3);
-	add_sleepers(2);
-	start_load(-1, move_tasks, NULL);
-	start_load(-1, toggle, NULL);
-	start_load(-1, make_and_remove, NULL);
-	start_load(-1, read_causes, NULL);
-	start_load(-1, read_causes, NULL);
-	return finish(2 * RACE_MS, 1u << MOVES | 1u << TOGGLES | 1u << REMOVALS | 1u << READS);
-}
+static const struct race_case causes_against_everything = {
+	.sleepers = 2, .memory_users = 3,
+	.racers = { move_tasks, toggle, make_and_remove, read_causes, read_causes },
+	.ms = 2 * RACE_MS,
+	.needed = DEED(MOVES) | DEED(TOGGLES) | DEED(REMOVALS) | DEED(READS),
+};
 
 static enum psi_result hotplug_against_quotas(void)
 {
@@ -1010,10 +961,10 @@ static enum psi_result hotplug_against_quotas(void)
 	undo_later(all_online_and_no_groups);
 	start_quotas(8);
 	start_load(-1, hotplug, NULL);
-	run(2 * RACE_MS, 1u << HOTPLUGS | 1u << QUOTAS | 1u << TOGGLES);
+	run(2 * RACE_MS, DEED(HOTPLUGS) | DEED(QUOTAS) | DEED(TOGGLES));
 	all_online();
 	EXPECT(online_cpus() == last_cpu + 1, "a CPU is lost");
-	return finish(0, 1u << HOTPLUGS | 1u << QUOTAS | 1u << TOGGLES);
+	return finish(0, DEED(HOTPLUGS) | DEED(QUOTAS) | DEED(TOGGLES));
 }
 
 /* ---- the facts ---- */
@@ -1035,23 +986,21 @@ static void expect_facts(void)
 
 static enum psi_result facts_amid_everything(void)
 {
+	static const struct race_case facts = {
+		.sleepers = 3, .memory_users = 3, .tasks = 3, .task = fork_for_ever,
+		.racers = { move_tasks, toggle, make_and_remove },
+	};
 	int i;
 
 	REQUIRE(!access(LIVE_TEST "run", W_OK),
 		"needs CONFIG_PSI_KUNIT_TEST and kunit.enable=1");
-	prepare();
-	add_groups();
-	add_sleepers(3);
-	add_memory_users(3);
-	add_tasks(3, fork_for_ever, NULL);
-	start_load(-1, move_tasks, NULL);
-	start_load(-1, toggle, NULL);
-	start_load(-1, make_and_remove, NULL);
+	begin_race(&facts);
 	for (i = 0; i < LIVE_RUNS; i++)
 		expect_facts();
-	return finish(0, 1u << MOVES | 1u << TOGGLES | 1u << FORKS |
-		      1u << REMOVALS);
+	return finish(0, DEED(MOVES) | DEED(TOGGLES) | DEED(FORKS) | DEED(REMOVALS));
 }
+
+/* ---- kernel.psi ---- */
 
 /* Each is an end and a beginning. */
 #define SWITCHES_WANTED	200
@@ -1074,19 +1023,10 @@ static void switch_all(void *unused)
 }
 
 /* Those that switch_all() does. */
-static void await_switches(unsigned int wanted)
-{
-	unsigned int ms;
-
-	for (ms = 0; race->done[SWITCHES] < wanted && ms < 300000; ms += 100)
-		sleep_ms(100);
-}
-
 static void expect_switches(unsigned int wanted)
 {
-	EXPECT(!write_text(KERNEL_PSI, "1"), "it cannot be switched on");
-	EXPECT(race->done[SWITCHES] >= wanted, "%lu times are too few",
-	       race->done[SWITCHES]);
+	EXPECT(wait_until(times_done(SWITCHES) >= wanted, 300000), "%lu times are too few",
+	       times_done(SWITCHES));
 }
 
 /* Of what is there at the moment; any answer will do. */
@@ -1111,39 +1051,30 @@ static void use_system(void *unused)
 
 static enum psi_result all_on_and_off(void)
 {
-	const unsigned int needed = 1u << SWITCHES | 1u << MOVES | 1u << FORKS | 1u << REMOVALS;
-	unsigned int wanted = SWITCHES_WANTED / psi_slowness();
+	static const struct race_case all = {
+		.sleepers = 3, .memory_users = 3, .tasks = 3, .task = fork_for_ever,
+		.racers = {
+			move_tasks, toggle, make_and_remove, read_files, use_system, use_system,
+			switch_all,
+		},
+	};
 
 	REQUIRE(!access(KERNEL_PSI, W_OK), "needs kernel.psi");
 	last_cpu = online_cpus() - 1;
-	prepare();
 	undo_later(all_on_and_online);
-	add_groups();
-	add_sleepers(3);
-	add_memory_users(3);
-	add_tasks(3, fork_for_ever, NULL);
-	start_load(-1, move_tasks, NULL);
-	start_load(-1, toggle, NULL);
-	start_load(-1, make_and_remove, NULL);
-	start_load(-1, read_files, NULL);
-	start_load(-1, use_system, NULL);
-	start_load(-1, use_system, NULL);
+	begin_race(&all);
 	if (last_cpu && !access("/sys/devices/system/cpu/cpu1/online", W_OK))
 		start_load(-1, hotplug, NULL);
-	start_load(-1, switch_all, NULL);
-	await_switches(wanted);
-	run(0, needed);
+	expect_switches(SWITCHES_WANTED / psi_slowness());
+	run(0, DEED(SWITCHES) | DEED(MOVES) | DEED(FORKS) | DEED(REMOVALS));
 	all_online();
-	expect_switches(wanted);
-	expect_done(needed);
-	expect_nothing_left();
-	return PSI_PASS;
+	EXPECT(!write_text(KERNEL_PSI, "1"), "it cannot be switched on");
+	return finish(0, DEED(SWITCHES) | DEED(MOVES) | DEED(FORKS) | DEED(REMOVALS));
 }
 
 /* A limit is known that came while it was off, or on its way. */
 static enum psi_result switches_against_quotas(void)
 {
-	unsigned int wanted = SWITCHES_WANTED / 2 / psi_slowness();
 	pid_t switcher;
 
 	REQUIRE(!access(KERNEL_PSI, W_OK), "needs kernel.psi");
@@ -1152,24 +1083,26 @@ static enum psi_result switches_against_quotas(void)
 	start_quotas(6);
 	racers[NR_RACERS - 1] = start_load(-1, make_and_remove, NULL);
 	switcher = start_load(-1, switch_all, NULL);
-	await_switches(wanted);
+	expect_switches(SWITCHES_WANTED / 2 / psi_slowness());
 	stop_load(switcher);
-	expect_switches(wanted);
+	EXPECT(!write_text(KERNEL_PSI, "1"), "it cannot be switched on");
 	expect_limits_known();
-	return finish(0, 1u << SWITCHES | 1u << QUOTAS | 1u << CONTROLLERS | 1u << MOVES |
-		      1u << REMOVALS);
+	return finish(0, DEED(SWITCHES) | DEED(QUOTAS) | DEED(CONTROLLERS) | DEED(MOVES) |
+		      DEED(REMOVALS));
 }
+
+#define RACE(c)	.run_with = run_race, .arg = &(c)
 
 static const struct psi_case cases[] = {
 	{ "R-14 write against toggle", write_against_toggle },
 	{ "R-12 close against fire", close_against_fire },
 	{ "R-14 removal against poll", removal_against_poll },
 	{ "R-14 removal against fold", removal_against_fold },
-	{ "R-14 move against everything", move_against_everything },
-	{ "R-14 fork and exit in groups against toggle", fork_against_toggle },
+	{ "R-14 move against everything", RACE(move_against_everything) },
+	{ "R-14 fork and exit in groups against toggle", RACE(fork_against_toggle) },
 	{ "R-14 CPU hotplug against moves and toggles", hotplug_against_all, 2 },
 	{ "R-19 R-14 quotas against everything", quotas_against_everything },
-	{ "R-19 R-14 causes against everything", causes_against_everything },
+	{ "R-19 R-14 causes against everything", RACE(causes_against_everything) },
 	{ "R-19 CPU hotplug against quotas", hotplug_against_quotas, 2 },
 	{ "R-14 what is counted is what is so, amid everything",
 	  facts_amid_everything },

@@ -10,57 +10,19 @@
 
 #include "psi_cgroup_util.h"
 
-#define TRACING		"/sys/kernel/tracing/"
-#define EVENTS		TRACING "events/psi/"
-
 #define WATCH_MS	2000
 
 /* Percent. Reading the files, and switching the events, takes a moment. */
 #define TOLERANCE	1.0
 
-static void stop_tracing(void)
-{
-	int fd;
-
-	write_text(EVENTS "psi_state_begin/enable", "0");
-	write_text(EVENTS "psi_state_end/enable", "0");
-	write_text(EVENTS "psi_state_begin/filter", "0");
-	write_text(EVENTS "psi_state_end/filter", "0");
-	/* That empties it. */
-	fd = open(TRACING "trace", O_WRONLY | O_TRUNC);
-	if (fd >= 0)
-		close(fd);
-}
-
-static void stop_tracing_and_groups(void)
-{
-	stop_tracing();
-	remove_all_groups();
-}
-
-static void need_events(void)
-{
-	mount("tracefs", TRACING, "tracefs", 0, NULL);
-	REQUIRE(!access(EVENTS "psi_state_begin/enable", W_OK), "needs tracefs");
-	undo_later(stop_tracing_and_groups);
-}
-
-static unsigned long long group_id(const char *group)
-{
-	struct stat st;
-
-	EXPECT(!stat(group, &st), "no %s", group);
-	return st.st_ino;
-}
-
 /* All events of one group. What begins while we see it ends while we do. */
 static void start_tracing(const char *group)
 {
 	stop_tracing();
-	EXPECT(!write_text(EVENTS "psi_state_begin/filter", "group == %llu", group_id(group)) &&
-	       !write_text(EVENTS "psi_state_end/filter", "group == %llu", group_id(group)) &&
-	       !write_text(EVENTS "psi_state_end/enable", "1") &&
-	       !write_text(EVENTS "psi_state_begin/enable", "1"), "cannot trace");
+	EXPECT(!write_text(PSI_EVENTS "psi_state_begin/filter", "group == %llu", group_id(group)) &&
+	       !write_text(PSI_EVENTS "psi_state_end/filter", "group == %llu", group_id(group)) &&
+	       !write_text(PSI_EVENTS "psi_state_end/enable", "1") &&
+	       !write_text(PSI_EVENTS "psi_state_begin/enable", "1"), "cannot trace");
 }
 
 /* ---- what the events say ---- */
@@ -137,9 +99,9 @@ static void expect_traced(const char *group, const char *where)
 	EXPECT(!read_group(group, PSI_CPU, &from), "no cpu.pressure");
 	sleep_ms(WATCH_MS);
 	EXPECT(!read_group(group, PSI_CPU, &to), "no cpu.pressure");
-	write_text(EVENTS "psi_state_begin/enable", "0");
+	write_text(PSI_EVENTS "psi_state_begin/enable", "0");
 	stop_all_loads();
-	write_text(EVENTS "psi_state_end/enable", "0");
+	write_text(PSI_EVENTS "psi_state_end/enable", "0");
 
 	t = read_trace("cpu_some");
 	EXPECT(t.begins > 20 && t.ends > 20, "too few events");
@@ -152,7 +114,7 @@ static enum psi_result one_group(void)
 {
 	const char *group;
 
-	need_events();
+	need_tracing();
 	group = make_group(NULL, "g");
 	expect_traced(group, group);
 	return PSI_PASS;
@@ -163,7 +125,7 @@ static enum psi_result above_the_tasks(void)
 {
 	const char *group;
 
-	need_events();
+	need_tracing();
 	group = make_group(NULL, "g");
 	expect_traced(group, make_group(make_group(group, "below"), "below"));
 	return PSI_PASS;
@@ -174,7 +136,7 @@ static enum psi_result off(void)
 	const char *group;
 	struct traced t;
 
-	need_events();
+	need_tracing();
 	group = make_group(NULL, "g");
 	start_tracing(group);
 	stop_tracing();

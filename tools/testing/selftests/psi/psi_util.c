@@ -642,6 +642,17 @@ void use_memory(void *memory_user)
 	}
 }
 
+pid_t start_memory_user(int cpu, struct memory_user *user)
+{
+	user->ready = shared_alloc(sizeof(*user->ready));
+	return start_load(cpu, use_memory, user);
+}
+
+void await_memory_user(const struct memory_user *user)
+{
+	EXPECT(wait_until(*user->ready, 10000), "the load does not start");
+}
+
 static bool have_swap;
 
 int zram_swap(unsigned int mb)
@@ -683,6 +694,78 @@ static void remove_zram_swap(void)
 	swapoff("/dev/" ZRAM);
 	write_text("/sys/block/" ZRAM "/reset", "1");
 	have_swap = false;
+}
+
+/* ---- races ---- */
+
+/* Of all deeds; few enough for those that are rare. */
+#define ENOUGH	10
+
+static const struct deed *deeds;
+static size_t nr_deeds;
+
+/* Shared by all loads. */
+static struct {
+	atomic_ulong times;
+	atomic_int error;
+} *done;
+
+void begin_deeds(const struct deed *of_case, size_t nr)
+{
+	deeds = of_case;
+	nr_deeds = nr;
+	done = shared_alloc(MAX_DEEDS * sizeof(*done));
+}
+
+bool did(unsigned int deed, int ret)
+{
+	size_t i;
+
+	if (ret >= 0) {
+		done[deed].times++;
+		return true;
+	}
+	for (i = 0; i < ARRAY_SIZE(deeds->errors); i++)
+		if (ret == -deeds[deed].errors[i])
+			return false;
+	done[deed].error = -ret;
+	return false;
+}
+
+unsigned long times_done(unsigned int deed)
+{
+	return done[deed].times;
+}
+
+static bool enough_is_done(unsigned int needed)
+{
+	size_t i;
+
+	for (i = 0; i < nr_deeds; i++)
+		if (needed & DEED(i) && done[i].times < ENOUGH)
+			return false;
+	return true;
+}
+
+/* Some kernels need more time for it than others. */
+void await_deeds(unsigned int ms, unsigned int needed)
+{
+	sleep_ms(ms);
+	wait_until(enough_is_done(needed), 30000);
+}
+
+void expect_deeds(unsigned int needed)
+{
+	size_t i;
+
+	for (i = 0; i < nr_deeds; i++)
+		if (done[i].times)
+			psi_note("%lu %s", done[i].times, deeds[i].name);
+	for (i = 0; i < nr_deeds; i++) {
+		EXPECT(!done[i].error, "%s: %s", deeds[i].name, strerror(done[i].error));
+		EXPECT(!(needed & DEED(i)) || done[i].times >= ENOUGH, "too few %s to tell",
+		       deeds[i].name);
+	}
 }
 
 /* ---- cases ---- */
@@ -769,7 +852,7 @@ static void run_case(const struct psi_case *c)
 	load_failed = false;
 	result = setjmp(case_end);
 	if (!result)
-		result = c->run();
+		result = c->run ? c->run() : c->run_with(c->arg);
 	clean_up();
 	while (undos)
 		undo[--undos]();

@@ -34,6 +34,8 @@ struct psi_case {
 	enum psi_result (*run)(void);
 	int min_cpus;			/* 0: any number of CPUs will do */
 	int max_cpus;			/* 0: no upper limit */
+	enum psi_result (*run_with)(const void *arg);	/* if there is no @run */
+	const void *arg;
 };
 
 /*
@@ -219,12 +221,36 @@ struct memory_user {
 };
 
 void use_memory(void *memory_user);
+/* Starts it; it may take a while until it is ready, for which the latter waits. */
+pid_t start_memory_user(int cpu, struct memory_user *user);
+void await_memory_user(const struct memory_user *user);
 
 /* ---- chance ---- */
 
 /* By the kernel's random numbers: a guest with another seed sees others. */
 unsigned int random_below(unsigned int limit);
 void pause_us(unsigned int most);	/* for less than that */
+
+/* ---- races ---- */
+
+/* Something that loads do all the time. */
+struct deed {
+	const char *name;
+	int errors[4];		/* what may come of it, apart from success */
+};
+
+#define MAX_DEEDS	16
+#define DEED(d)		(1u << (d))
+
+/* Those of the case; loads share what has been done. */
+void begin_deeds(const struct deed *deeds, size_t nr);
+/* @ret: 0 or more, or -errno. Return: has it succeeded? */
+bool did(unsigned int deed, int ret);
+unsigned long times_done(unsigned int deed);
+/* Waits for @ms, and up to 30 s more until each deed of @needed has been done often enough. */
+void await_deeds(unsigned int ms, unsigned int needed);
+/* The case has failed if one has not, or if something came of any that may not. */
+void expect_deeds(unsigned int needed);
 
 /* Is @word one of the words of the kernel command line? */
 bool booted_with(const char *word);
