@@ -115,24 +115,34 @@ static void set_quota(const char *group, unsigned int percent)
 	EXPECT(!ret, "%s: %s", path, strerror(-ret));
 }
 
-/* The same for a group further down. */
-static const char *make_task_group(const char *parent, const char *name)
-{
-	const char *group = make_group(parent, name);
-
-	EXPECT(!enable_controller(group, "+cpu"), "no cpu controller in %s", group);
-	return group;
-}
-
 /* ---- what is shown, against what should be ---- */
 
-#define ANY	-1.0
+#define ANY		-1.0
+#define MAX_GROUPS	6
 
-/* What a group should show, in percent; ANY is not looked at. */
-struct expected_causes {
-	const char *group;
+/*
+ * A group of a case: what it should show, in percent (ANY is not looked at), and what it
+ * has. Unless it is plain it has a task group of the scheduler.
+ */
+struct quota_group {
+	const char *path;		/* below the top group; that itself if it is empty */
 	double some[NR_CAUSES];
 	double full[NR_CAUSES];
+	unsigned int quota;		/* percent of one CPU; 0: none */
+	int tasks, cpu;
+	bool plain;
+};
+
+/* The groups as they are made, by their places in the table, and the last task of each. */
+struct made {
+	const char *group[MAX_GROUPS];
+	pid_t pid[MAX_GROUPS];
+	size_t count;
+};
+
+struct quota_case {
+	struct quota_group group[MAX_GROUPS];
+	void (*change)(const struct made *made);	/* what happens before we watch */
 };
 
 struct watched {
@@ -168,7 +178,7 @@ static bool is_good(double is, double should, double tolerance)
 }
 
 static bool line_is_good(const char *group, enum cause cause, double some, double full,
-			 const struct expected_causes *e)
+			 const struct quota_group *e)
 {
 	bool good = is_good(some, e->some[cause], TOLERANCE) &&
 		    is_good(full, e->full[cause], TOLERANCE);
@@ -196,12 +206,10 @@ static bool stats_are_good(const struct watched *from, const struct watched *to,
 	return false;
 }
 
-#define MAX_EXPECTED	6
-
 /* Watches all of them at the same time. */
-static void expect_causes(const struct expected_causes *e, size_t count)
+static void expect_causes(const struct quota_group *e, const struct made *made)
 {
-	struct watched from[MAX_EXPECTED], to[MAX_EXPECTED];
+	struct watched from[MAX_GROUPS], to[MAX_GROUPS];
 	bool good = true;
 	__u64 begin, ns;
 	size_t i;
@@ -210,21 +218,21 @@ static void expect_causes(const struct expected_causes *e, size_t count)
 	/* All have started, and been throttled. */
 	sleep_ms(500);
 	begin = now_ns();
-	for (i = 0; i < count; i++)
-		look(e[i].group, &from[i]);
+	for (i = 0; i < made->count; i++)
+		look(made->group[i], &from[i]);
 	sleep_until(begin + WATCH_MS * NSEC_PER_MSEC);
 	ns = now_ns() - begin;
-	for (i = 0; i < count; i++)
-		look(e[i].group, &to[i]);
+	for (i = 0; i < made->count; i++)
+		look(made->group[i], &to[i]);
 
-	for (i = 0; i < count; i++) {
+	for (i = 0; i < made->count; i++) {
 		for (c = 0; c < NR_CAUSES; c++)
-			good &= line_is_good(e[i].group, c,
+			good &= line_is_good(made->group[i], c,
 					     percent(from[i].causes.some[c],
 						     to[i].causes.some[c], ns),
 					     percent(from[i].causes.full[c],
 						     to[i].causes.full[c], ns), &e[i]);
-		if (has_file(e[i].group, "cpu.max"))
+		if (has_file(made->group[i], "cpu.max"))
 			good &= stats_are_good(&from[i], &to[i], ns);
 	}
 	EXPECT(good, "not what was configured");
@@ -249,19 +257,6 @@ static void expect_sums(const char *group)
 	       full <= sample.full.total && full + NR_CAUSES >= sample.full.total,
 	       "%s: %llu and %llu us, should add up to %llu and %llu", group, some, full,
 	       (unsigned long long)sample.some.total, (unsigned long long)sample.full.total);
-}
-
-/* Both. */
-static void expect_all(const struct expected_causes *e, size_t count)
-{
-	size_t i;
-
-	expect_causes(e, count);
-	stop_all_loads();
-	/* Who is dead is still to leave its CPU. */
-	sleep_ms(20);
-	for (i = 0; i < count; i++)
-		expect_sums(e[i].group);
 }
 
 static void watch_from_afar(void)
@@ -297,226 +292,108 @@ static enum psi_result the_file(void)
 	return PSI_PASS;
 }
 
-/* A group with 20 % of a CPU, its parent and a child, which has a task group or not. */
-static enum psi_result one_limit(bool child_has_task_group)
+static enum psi_result run_quota_case(const void *quota_case)
 {
-	const char *top = need_cpu_max();
-	const char *parent = make_group(NULL, "parent");
-	const char *group, *child;
-
-	group = make_task_group(parent, "limited");
-	child = child_has_task_group ? make_task_group(group, "child") :
-				       make_group(group, "child");
-	set_quota(group, 20);
-	watch_from_afar();
-	start_in_group(child, 0, spin, NULL);
-
-	{
-		const struct expected_causes e[] = {
-			{ top, { 0, 0, 0, 80 }, { 0, 0, 0, 80 } },
-			{ parent, { 0, 0, 0, 80 }, { 0, 0, 0, 80 } },
-			{ group, { 0, 80, 0, 0 }, { 0, 80, 0, 0 } },
-			{ child, { 0, 0, 80, 0 }, { 0, 0, 80, 0 } },
-		};
-
-		expect_all(e, ARRAY_SIZE(e));
-	}
-	return PSI_PASS;
-}
-
-static enum psi_result limit_above_task_group(void)
-{
-	return one_limit(true);
-}
-
-static enum psi_result limit_above_no_task_group(void)
-{
-	return one_limit(false);
-}
-
-/* Two groups that share a CPU, and nobody has a cpu.max. */
-static enum psi_result contention(void)
-{
-	const char *parent, *a, *b;
+	const struct quota_case *c = quota_case;
+	struct made made = { };
+	size_t i;
 
 	need_cpu_max();
-	parent = make_group(NULL, "parent");
-	a = make_task_group(parent, "a");
-	b = make_task_group(parent, "b");
 	watch_from_afar();
-	start_in_group(a, 0, spin, NULL);
-	start_in_group(b, 0, spin, NULL);
+	for (i = 0; i < MAX_GROUPS && c->group[i].path; i++) {
+		const struct quota_group *g = &c->group[i];
+		const char *group = *g->path ? make_group(NULL, g->path) : top_group();
 
-	{
-		const struct expected_causes e[] = {
-			{ parent, { 100, 0, 0, 0 }, { 0, 0, 0, 0 } },
-			{ a, { 50, 0, 0, 0 }, { 50, 0, 0, 0 } },
-			{ b, { 50, 0, 0, 0 }, { 50, 0, 0, 0 } },
-		};
-
-		expect_all(e, ARRAY_SIZE(e));
+		made.group[made.count++] = group;
+		EXPECT(g->plain || !enable_controller(group, "+cpu"), "no cpu controller in %s",
+		       group);
+		if (g->quota)
+			set_quota(group, g->quota);
 	}
+	for (i = 0; i < made.count; i++) {
+		int task;
+
+		for (task = 0; task < c->group[i].tasks; task++)
+			made.pid[i] = start_in_group(made.group[i], c->group[i].cpu, spin, NULL);
+	}
+	if (c->change)
+		c->change(&made);
+
+	expect_causes(c->group, &made);
+	stop_all_loads();
+	/* Who is dead is still to leave its CPU. */
+	sleep_ms(20);
+	for (i = 0; i < made.count; i++)
+		expect_sums(made.group[i]);
 	return PSI_PASS;
 }
+
+/* A group with 20 % of a CPU, its parent and a child, which has a task group or not. */
+static const struct quota_case limit_above_task_group = { {
+	{ "", { 0, 0, 0, 80 }, { 0, 0, 0, 80 } },
+	{ "parent", { 0, 0, 0, 80 }, { 0, 0, 0, 80 } },
+	{ "parent/limited", { 0, 80, 0, 0 }, { 0, 80, 0, 0 }, .quota = 20 },
+	{ "parent/limited/child", { 0, 0, 80, 0 }, { 0, 0, 80, 0 }, .tasks = 1 },
+} };
+
+static const struct quota_case limit_above_no_task_group = { {
+	{ "", { 0, 0, 0, 80 }, { 0, 0, 0, 80 } },
+	{ "parent", { 0, 0, 0, 80 }, { 0, 0, 0, 80 } },
+	{ "parent/limited", { 0, 80, 0, 0 }, { 0, 80, 0, 0 }, .quota = 20 },
+	{ "parent/limited/child", { 0, 0, 80, 0 }, { 0, 0, 80, 0 }, .tasks = 1, .plain = true },
+} };
+
+/* Two groups that share a CPU, and nobody has a cpu.max. */
+static const struct quota_case contention = { {
+	{ "parent", { 100, 0, 0, 0 }, { 0, 0, 0, 0 } },
+	{ "parent/a", { 50, 0, 0, 0 }, { 50, 0, 0, 0 }, .tasks = 1 },
+	{ "parent/b", { 50, 0, 0, 0 }, { 50, 0, 0, 0 }, .tasks = 1 },
+} };
 
 /*
  * Both: one has 20 %, for which it needs 40 % of the time, as the other one gets as
  * much. That one waits for 20 %, and has the CPU for the 60 % when it is throttled.
  */
-static enum psi_result limit_and_contention(void)
-{
-	const char *parent, *limited, *other;
-
-	need_cpu_max();
-	parent = make_group(NULL, "parent");
-	limited = make_task_group(parent, "limited");
-	other = make_task_group(parent, "other");
-	set_quota(limited, 20);
-	watch_from_afar();
-	start_in_group(limited, 0, spin, NULL);
-	start_in_group(other, 0, spin, NULL);
-
-	{
-		const struct expected_causes e[] = {
-			{ parent, { 40, 0, 0, 60 }, { 0, 0, 0, 0 } },
-			{ limited, { ANY, 60, 0, 0 }, { ANY, 60, 0, 0 } },
-			{ other, { 20, 0, 0, 0 }, { 20, 0, 0, 0 } },
-		};
-
-		expect_all(e, ARRAY_SIZE(e));
-	}
-	return PSI_PASS;
-}
+static const struct quota_case limit_and_contention = { {
+	{ "parent", { 40, 0, 0, 60 }, { 0, 0, 0, 0 } },
+	{ "parent/limited", { ANY, 60, 0, 0 }, { ANY, 60, 0, 0 }, .quota = 20, .tasks = 1 },
+	{ "parent/other", { 20, 0, 0, 0 }, { 20, 0, 0, 0 }, .tasks = 1 },
+} };
 
 /* Who waits behind somebody who is not held back does not make that a quota's. */
-static enum psi_result contention_beside_a_limit(void)
-{
-	const char *parent, *limited, *other;
-
-	need_cpu_max();
-	parent = make_group(NULL, "parent");
-	limited = make_task_group(parent, "limited");
-	other = make_task_group(parent, "other");
-	set_quota(limited, 10);
-	watch_from_afar();
-	start_in_group(limited, 0, spin, NULL);
-	start_in_group(other, 0, spin, NULL);
-	start_in_group(other, 0, spin, NULL);
-
-	{
-		const struct expected_causes e[] = {
-			{ parent, { 100, 0, 0, 0 }, { 0, 0, 0, 0 } },
-			{ limited, { ANY, 80, 0, 0 }, { ANY, 80, 0, 0 } },
-			{ other, { 100, 0, 0, 0 }, { 10, 0, 0, 0 } },
-		};
-
-		expect_all(e, ARRAY_SIZE(e));
-	}
-	return PSI_PASS;
-}
+static const struct quota_case contention_beside_a_limit = { {
+	{ "parent", { 100, 0, 0, 0 }, { 0, 0, 0, 0 } },
+	{ "parent/limited", { ANY, 80, 0, 0 }, { ANY, 80, 0, 0 }, .quota = 10, .tasks = 1 },
+	{ "parent/other", { 100, 0, 0, 0 }, { 10, 0, 0, 0 }, .tasks = 2 },
+} };
 
 /* The inner one is the smaller one, and it is the one that is used up. */
-static enum psi_result inner_limit(void)
-{
-	const char *outer, *inner;
+static const struct quota_case inner_limit = { {
+	{ "outer", { 0, 0, 0, 80 }, { 0, 0, 0, 80 }, .quota = 60 },
+	{ "outer/inner", { 0, 80, 0, 0 }, { 0, 80, 0, 0 }, .quota = 20, .tasks = 1 },
+} };
 
-	need_cpu_max();
-	outer = make_group(NULL, "outer");
-	inner = make_task_group(outer, "inner");
-	set_quota(outer, 60);
-	set_quota(inner, 20);
-	watch_from_afar();
-	start_in_group(inner, 0, spin, NULL);
-
-	{
-		const struct expected_causes e[] = {
-			{ outer, { 0, 0, 0, 80 }, { 0, 0, 0, 80 } },
-			{ inner, { 0, 80, 0, 0 }, { 0, 80, 0, 0 } },
-		};
-
-		expect_all(e, ARRAY_SIZE(e));
-	}
-	return PSI_PASS;
-}
-
-static enum psi_result outer_limit(void)
-{
-	const char *outer, *inner;
-
-	need_cpu_max();
-	outer = make_group(NULL, "outer");
-	inner = make_task_group(outer, "inner");
-	set_quota(outer, 20);
-	set_quota(inner, 60);
-	watch_from_afar();
-	start_in_group(inner, 0, spin, NULL);
-
-	{
-		const struct expected_causes e[] = {
-			{ outer, { 0, 80, 0, 0 }, { 0, 80, 0, 0 } },
-			{ inner, { 0, ANY, ANY, 0 }, { 0, ANY, ANY, 0 } },
-		};
-
-		expect_all(e, ARRAY_SIZE(e));
-	}
-	return PSI_PASS;
-}
+static const struct quota_case outer_limit = { {
+	{ "outer", { 0, 80, 0, 0 }, { 0, 80, 0, 0 }, .quota = 20 },
+	{ "outer/inner", { 0, ANY, ANY, 0 }, { 0, ANY, ANY, 0 }, .quota = 60, .tasks = 1 },
+} };
 
 /*
  * Both are used up, one after the other: 30 % for two who take turns, of whom one has
  * no more than 10 %. What is whose, the scheduler's statistics tell.
  */
-static enum psi_result both_limits(void)
-{
-	const char *outer, *inner, *beside;
-
-	need_cpu_max();
-	outer = make_group(NULL, "outer");
-	inner = make_task_group(outer, "inner");
-	beside = make_task_group(outer, "beside");
-	set_quota(outer, 30);
-	set_quota(inner, 10);
-	watch_from_afar();
-	start_in_group(inner, 0, spin, NULL);
-	start_in_group(beside, 0, spin, NULL);
-
-	{
-		const struct expected_causes e[] = {
-			{ outer, { 20, 70, 0, 10 }, { 0, 70, 0, 0 } },
-			{ inner, { ANY, ANY, ANY, 0 }, { ANY, ANY, ANY, 0 } },
-			{ beside, { 10, 0, 70, 0 }, { 10, 0, 70, 0 } },
-		};
-
-		expect_all(e, ARRAY_SIZE(e));
-	}
-	return PSI_PASS;
-}
+static const struct quota_case both_limits = { {
+	{ "outer", { 20, 70, 0, 10 }, { 0, 70, 0, 0 }, .quota = 30 },
+	{ "outer/inner", { ANY, ANY, ANY, 0 }, { ANY, ANY, ANY, 0 }, .quota = 10, .tasks = 1 },
+	{ "outer/beside", { 10, 0, 70, 0 }, { 10, 0, 70, 0 }, .tasks = 1 },
+} };
 
 /* Two CPUs, of which one has a group that is throttled: half of all. */
-static enum psi_result on_one_of_two_cpus(void)
-{
-	const char *parent, *limited, *other;
-
-	need_cpu_max();
-	parent = make_group(NULL, "parent");
-	limited = make_task_group(parent, "limited");
-	other = make_task_group(parent, "other");
-	set_quota(limited, 20);
-	watch_from_afar();
-	start_in_group(limited, 0, spin, NULL);
-	start_in_group(other, 1, spin, NULL);
-
-	{
-		const struct expected_causes e[] = {
-			{ parent, { 0, 0, 0, 40 }, { 0, 0, 0, 40 } },
-			{ limited, { 0, 80, 0, 0 }, { 0, 80, 0, 0 } },
-			{ other, { 0, 0, 0, 0 }, { 0, 0, 0, 0 } },
-		};
-
-		expect_all(e, ARRAY_SIZE(e));
-	}
-	return PSI_PASS;
-}
+static const struct quota_case on_one_of_two_cpus = { {
+	{ "parent", { 0, 0, 0, 40 }, { 0, 0, 0, 40 } },
+	{ "parent/limited", { 0, 80, 0, 0 }, { 0, 80, 0, 0 }, .quota = 20, .tasks = 1 },
+	{ "parent/other", { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, .tasks = 1, .cpu = 1 },
+} };
 
 /* ---- changes while it is throttled ---- */
 
@@ -535,132 +412,80 @@ static void expect_no_quotas(const char *group)
 		       "%s: %s goes on", group, cause_names[c]);
 }
 
-static enum psi_result no_limit_any_more(void)
+/* And then it is limited once more. */
+static void take_limit_away(const struct made *made)
 {
-	const char *parent, *limited, *child;
+	size_t i;
 
-	need_cpu_max();
-	parent = make_group(NULL, "parent");
-	limited = make_task_group(parent, "limited");
-	child = make_group(limited, "child");
-	watch_from_afar();
-	start_in_group(child, 0, spin, NULL);
-	set_quota(limited, 5);
+	set_quota(made->group[1], 5);
 	sleep_ms(550);
-	set_quota(limited, 0);
-	expect_no_quotas(parent);
-	expect_no_quotas(limited);
-	expect_no_quotas(child);
-
-	/* And once more. */
-	set_quota(limited, 20);
-	{
-		const struct expected_causes e[] = {
-			{ parent, { 0, 0, 0, 80 }, { 0, 0, 0, 80 } },
-			{ limited, { 0, 80, 0, 0 }, { 0, 80, 0, 0 } },
-			{ child, { 0, 0, 80, 0 }, { 0, 0, 80, 0 } },
-		};
-
-		expect_all(e, ARRAY_SIZE(e));
-	}
-	return PSI_PASS;
+	set_quota(made->group[1], 0);
+	for (i = 0; i < made->count; i++)
+		expect_no_quotas(made->group[i]);
+	set_quota(made->group[1], 20);
 }
 
-/* What is between the two is switched off, and on again, while they are throttled. */
-static enum psi_result switched(void)
+static const struct quota_case no_limit_any_more = { {
+	{ "parent", { 0, 0, 0, 80 }, { 0, 0, 0, 80 } },
+	{ "parent/limited", { 0, 80, 0, 0 }, { 0, 80, 0, 0 } },
+	{ "parent/limited/child", { 0, 0, 80, 0 }, { 0, 0, 80, 0 }, .tasks = 1, .plain = true },
+}, take_limit_away };
+
+/* The limited one, or what is below it, off and on again. */
+static void switch_often(const struct made *made)
 {
-	const char *parent, *limited, *between, *child;
 	int i;
 
-	need_cpu_max();
-	parent = make_group(NULL, "parent");
-	limited = make_task_group(parent, "limited");
-	between = make_group(limited, "between");
-	child = make_group(between, "child");
-	set_quota(limited, 20);
-	watch_from_afar();
-	start_in_group(child, 0, spin, NULL);
 	for (i = 0; i < 10; i++) {
-		EXPECT(!set_pressure(i % 2 ? between : limited, false), "cannot switch it off");
+		EXPECT(!set_pressure(made->group[1 + i % 2], false), "cannot switch it off");
 		sleep_ms(27);
-		EXPECT(!set_pressure(i % 2 ? between : limited, true), "cannot switch it on");
+		EXPECT(!set_pressure(made->group[1 + i % 2], true), "cannot switch it on");
 		sleep_ms(27);
 	}
-
-	{
-		const struct expected_causes e[] = {
-			{ parent, { 0, 0, 0, 80 }, { 0, 0, 0, 80 } },
-			{ limited, { 0, 80, 0, 0 }, { 0, 80, 0, 0 } },
-			{ between, { 0, 0, 80, 0 }, { 0, 0, 80, 0 } },
-			{ child, { 0, 0, 80, 0 }, { 0, 0, 80, 0 } },
-		};
-
-		expect_all(e, ARRAY_SIZE(e));
-	}
-	return PSI_PASS;
 }
+
+static const struct quota_case switched = { {
+	{ "parent", { 0, 0, 0, 80 }, { 0, 0, 0, 80 } },
+	{ "parent/limited", { 0, 80, 0, 0 }, { 0, 80, 0, 0 }, .quota = 20 },
+	{ "parent/limited/between", { 0, 0, 80, 0 }, { 0, 0, 80, 0 }, .plain = true },
+	{ "parent/limited/between/child", { 0, 0, 80, 0 }, { 0, 0, 80, 0 }, .tasks = 1,
+	  .plain = true },
+}, switch_often };
 
 /* The group below gets a task group while it is throttled, and loses it. */
-static enum psi_result controller_comes_and_goes(void)
+static void switch_controller(const struct made *made)
 {
-	const char *limited, *child;
 	int i;
 
-	need_cpu_max();
-	limited = make_group(NULL, "limited");
-	child = make_group(limited, "child");
-	set_quota(limited, 20);
-	watch_from_afar();
-	start_in_group(child, 0, spin, NULL);
 	for (i = 0; i < 10; i++) {
-		EXPECT(!set_cgroup(limited, "cgroup.subtree_control", i % 2 ? "-cpu" : "+cpu"),
-		       "cannot switch the controller");
+		EXPECT(!set_cgroup(made->group[0], "cgroup.subtree_control",
+				   i % 2 ? "-cpu" : "+cpu"), "cannot switch the controller");
 		sleep_ms(53);
 	}
-
-	{
-		const struct expected_causes e[] = {
-			{ limited, { 0, 80, 0, 0 }, { 0, 80, 0, 0 } },
-			{ child, { 0, 0, 80, 0 }, { 0, 0, 80, 0 } },
-		};
-
-		expect_all(e, ARRAY_SIZE(e));
-	}
-	return PSI_PASS;
 }
+
+static const struct quota_case controller_comes_and_goes = { {
+	{ "limited", { 0, 80, 0, 0 }, { 0, 80, 0, 0 }, .quota = 20 },
+	{ "limited/child", { 0, 0, 80, 0 }, { 0, 0, 80, 0 }, .tasks = 1, .plain = true },
+}, switch_controller };
 
 /* A task comes into a group that is throttled, and from there. */
-static enum psi_result task_moves(void)
+static void move_often(const struct made *made)
 {
-	const char *limited, *other;
-	pid_t pid;
 	int i;
 
-	need_cpu_max();
-	limited = make_group(NULL, "limited");
-	other = make_group(NULL, "other");
-	set_quota(limited, 20);
-	watch_from_afar();
-	start_in_group(limited, 0, spin, NULL);
-	pid = start_in_group(other, 0, spin, NULL);
-	for (i = 0; i < 20; i++) {
-		EXPECT(!move_to_group(i % 2 ? other : limited, pid), "cannot move a task");
+	for (i = 0; i <= 20; i++) {
+		EXPECT(!move_to_group(made->group[1 + i % 2], made->pid[2]), "cannot move a task");
 		sleep_ms(27);
 	}
-	EXPECT(!move_to_group(limited, pid), "cannot move a task");
-
-	/* They take turns for a fifth of the time. */
-	{
-		const struct expected_causes e[] = {
-			{ top_group(), { 20, 0, 0, 80 }, { 0, 0, 0, 80 } },
-			{ limited, { 20, 80, 0, 0 }, { 0, 80, 0, 0 } },
-			{ other, { 0, 0, 0, 0 }, { 0, 0, 0, 0 } },
-		};
-
-		expect_all(e, ARRAY_SIZE(e));
-	}
-	return PSI_PASS;
 }
+
+/* They take turns for a fifth of the time. */
+static const struct quota_case task_moves = { {
+	{ "", { 20, 0, 0, 80 }, { 0, 0, 0, 80 } },
+	{ "limited", { 20, 80, 0, 0 }, { 0, 80, 0, 0 }, .quota = 20, .tasks = 1 },
+	{ "other", { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, .tasks = 1 },
+}, move_often };
 
 /* A service with next to nothing: its pressure is as before, and wakes who waits for it. */
 static enum psi_result pressure_is_as_before(void)
@@ -681,21 +506,24 @@ static enum psi_result pressure_is_as_before(void)
 	return PSI_PASS;
 }
 
+#define QUOTA_CASE(c)	.run_with = run_quota_case, .arg = &(c)
+
 static const struct psi_case cases[] = {
 	{ "R-19 cpu.pressure.causes is in each group but the root", the_file },
-	{ "R-19 a limit: own, descendant's, ancestor's", limit_above_task_group },
-	{ "R-19 the same without a task group below", limit_above_no_task_group },
-	{ "R-19 two who compete: contention", contention },
-	{ "R-19 one who competes and has a limit: both", limit_and_contention },
-	{ "R-19 contention of others beside a limit", contention_beside_a_limit },
-	{ "R-19 two limits, the inner one is used up", inner_limit },
-	{ "R-19 two limits, the outer one is used up", outer_limit },
-	{ "R-19 two limits, both are used up", both_limits },
-	{ "R-19 R-4 a limit on one of two CPUs", on_one_of_two_cpus, 2 },
-	{ "R-19 a limit that goes while it is used up", no_limit_any_more },
-	{ "R-19 R-14 switched off and on while throttled", switched },
-	{ "R-19 a task group that comes and goes while throttled", controller_comes_and_goes },
-	{ "R-19 R-14 tasks that move while throttled", task_moves },
+	{ "R-19 a limit: own, descendant's, ancestor's", QUOTA_CASE(limit_above_task_group) },
+	{ "R-19 the same without a task group below", QUOTA_CASE(limit_above_no_task_group) },
+	{ "R-19 two who compete: contention", QUOTA_CASE(contention) },
+	{ "R-19 one who competes and has a limit: both", QUOTA_CASE(limit_and_contention) },
+	{ "R-19 contention of others beside a limit", QUOTA_CASE(contention_beside_a_limit) },
+	{ "R-19 two limits, the inner one is used up", QUOTA_CASE(inner_limit) },
+	{ "R-19 two limits, the outer one is used up", QUOTA_CASE(outer_limit) },
+	{ "R-19 two limits, both are used up", QUOTA_CASE(both_limits) },
+	{ "R-19 R-4 a limit on one of two CPUs", QUOTA_CASE(on_one_of_two_cpus), .min_cpus = 2 },
+	{ "R-19 a limit that goes while it is used up", QUOTA_CASE(no_limit_any_more) },
+	{ "R-19 R-14 switched off and on while throttled", QUOTA_CASE(switched) },
+	{ "R-19 a task group that comes and goes while throttled",
+	  QUOTA_CASE(controller_comes_and_goes) },
+	{ "R-19 R-14 tasks that move while throttled", QUOTA_CASE(task_moves) },
 	{ "R-19 R-12 cpu.pressure counts quotas as ever", pressure_is_as_before },
 };
 
