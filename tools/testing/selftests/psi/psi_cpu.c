@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CPU pressure of loads whose answer is known beforehand.
+ * CPU pressure of the system with loads whose answer is known beforehand. What tasks of
+ * one CPU show, psi_cgroup has for groups.
  */
 #include "psi_util.h"
 
@@ -19,82 +20,34 @@ static void settle(void)
 	sleep_ms(200);
 }
 
-static enum psi_result expect_some(double expected)
-{
-	struct psi_share share;
+/* So many tasks on each of four CPUs, and what the system shows. */
+struct cpu_case {
+	int tasks[4];
+	int watcher;		/* where waiting for a CPU is nothing new, or that is left */
+	double some;
+};
 
+static enum psi_result run_cpu_case(const void *arg)
+{
+	const struct cpu_case *c = arg;
+	struct psi_share share;
+	int cpu, task;
+
+	for (cpu = 0; cpu < 4; cpu++)
+		for (task = 0; task < c->tasks[cpu]; task++)
+			start_load(cpu, spin, NULL);
+	pin_to_cpu(c->watcher);
 	settle();
 	share = psi_watch(PSI_CPU, WATCH_MS);
-	EXPECT(close_to(share.some, expected, TOLERANCE),
-	       "expected %.0f %% +- %.0f", expected, TOLERANCE);
+	EXPECT(close_to(share.some, c->some, TOLERANCE),
+	       "expected %.0f %% +- %.0f", c->some, TOLERANCE);
 	return PSI_PASS;
 }
 
-static enum psi_result one_task(void)
-{
-	start_load(0, spin, NULL);
-	return expect_some(0);
-}
-
-static enum psi_result two_tasks(void)
-{
-	start_load(0, spin, NULL);
-	start_load(0, spin, NULL);
-	return expect_some(100);
-}
-
-static enum psi_result many_tasks(void)
-{
-	int i;
-
-	for (i = 0; i < 8; i++)
-		start_load(0, spin, NULL);
-	return expect_some(100);
-}
-
-static enum psi_result five_on_four(void)
-{
-	int cpu;
-
-	for (cpu = 0; cpu < 4; cpu++)
-		start_load(cpu, spin, NULL);
-	start_load(0, spin, NULL);
-	/* Where waiting for a CPU is nothing new. */
-	pin_to_cpu(0);
-	return expect_some(25);
-}
-
-static enum psi_result six_on_four(void)
-{
-	int cpu;
-
-	for (cpu = 0; cpu < 4; cpu++)
-		start_load(cpu, spin, NULL);
-	start_load(0, spin, NULL);
-	start_load(1, spin, NULL);
-	pin_to_cpu(0);
-	return expect_some(50);
-}
-
-/* The fourth CPU is left for whatever else wants to run. */
-static enum psi_result three_on_four(void)
-{
-	int cpu;
-
-	for (cpu = 0; cpu < 3; cpu++)
-		start_load(cpu, spin, NULL);
-	pin_to_cpu(3);
-	return expect_some(0);
-}
-
-static enum psi_result two_of_four_idle(void)
-{
-	start_load(0, spin, NULL);
-	start_load(0, spin, NULL);
-	start_load(1, spin, NULL);
-	pin_to_cpu(0);
-	return expect_some(50);
-}
+static const struct cpu_case three_on_four = { { 1, 1, 1, 0 }, 3, 0 };
+static const struct cpu_case five_on_four = { { 2, 1, 1, 1 }, 0, 25 };
+static const struct cpu_case six_on_four = { { 2, 2, 1, 1 }, 0, 50 };
+static const struct cpu_case two_of_four_idle = { { 2, 1, 0, 0 }, 0, 50 };
 
 /* Two readings 10 ms apart while two tasks share the only CPU. */
 static int read_pair(struct psi_sample *a, struct psi_sample *b)
@@ -156,15 +109,16 @@ static enum psi_result total_is_exact(void)
 	return PSI_PASS;
 }
 
+#define CPU_CASE(c)	.run_with = run_cpu_case, .arg = &(c)
+
 static const struct psi_case cases[] = {
-	{ "R-3 one busy task alone is no cpu pressure", one_task },
-	{ "R-3 two tasks on one CPU are 100 %", two_tasks },
-	{ "R-3 eight tasks on one CPU are 100 %", many_tasks, 0, 1 },
-	{ "R-4 a task on each of three CPUs is 0 %", three_on_four, 4 },
-	{ "R-4 five tasks on four CPUs are 25 %", five_on_four, 4, 4 },
-	{ "R-4 six tasks on four CPUs, two shared, are 50 %", six_on_four, 4, 4 },
+	{ "R-4 a task on each of three CPUs is 0 %", CPU_CASE(three_on_four), .min_cpus = 4 },
+	{ "R-4 five tasks on four CPUs are 25 %", CPU_CASE(five_on_four), .min_cpus = 4,
+	  .max_cpus = 4 },
+	{ "R-4 six tasks on four CPUs, two shared, are 50 %", CPU_CASE(six_on_four),
+	  .min_cpus = 4, .max_cpus = 4 },
 	{ "R-4 of two busy CPUs one shared is 50 %, idle ones do not count",
-	  two_of_four_idle, 4 },
+	  CPU_CASE(two_of_four_idle), .min_cpus = 4 },
 	{ "R-6 total grows while a stall is going on", total_grows, 0, 1 },
 	/* The base drops up to a tick when its worker comes between two reads. */
 	{ "D-1 R-6 total is exact while a stall is going on",

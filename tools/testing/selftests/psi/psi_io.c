@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * IO pressure of a disk every request of which takes a known time: a process
- * that reads from it, one request after the other, waits for all of the time.
+ * that reads from it, one request after the other, waits for all of the time. One that is
+ * alone, or beside a busy task, psi_cgroup has for groups.
  */
 #include "psi_util.h"
 
@@ -29,18 +30,6 @@ static enum psi_result expect(double some, double full)
 	return PSI_PASS;
 }
 
-/* A reader on the highest CPU; returns that CPU, or less than 0. */
-static int start_reader(void)
-{
-	const char *disk = slow_disk(REQUEST_MS);
-	int cpu = online_cpus() - 1;
-
-	if (!disk)
-		return -1;
-	start_load(cpu, read_disk, (void *)disk);
-	return cpu;
-}
-
 #define NO_DISK "needs null_blk with configfs"
 
 static enum psi_result no_reader(void)
@@ -48,24 +37,12 @@ static enum psi_result no_reader(void)
 	return expect(0, 0);
 }
 
-static enum psi_result reader_alone(void)
-{
-	REQUIRE(start_reader() >= 0, NO_DISK);
-	return expect(100, 100);
-}
-
-static enum psi_result reader_beside_busy_task(void)
-{
-	int cpu = start_reader();
-
-	REQUIRE(cpu >= 0, NO_DISK);
-	start_load(cpu, spin, NULL);
-	return expect(100, 0);
-}
-
 static enum psi_result reader_and_three_busy_cpus(void)
 {
-	REQUIRE(start_reader() >= 0, NO_DISK);
+	const char *disk = slow_disk(REQUEST_MS);
+
+	REQUIRE(disk, NO_DISK);
+	start_load(3, read_disk, (void *)disk);
 	start_load(0, spin, NULL);
 	start_load(1, spin, NULL);
 	start_load(2, spin, NULL);
@@ -107,9 +84,6 @@ static enum psi_result total_grows(void)
 
 static const struct psi_case cases[] = {
 	{ "R-3 io: nobody waits", no_reader },
-	{ "R-3 io: a reader alone is some and full", reader_alone },
-	{ "R-3 io: a reader beside a busy task is some, not full",
-	  reader_beside_busy_task },
 	{ "R-3 io: eight readers are no more than one", many_readers },
 	{ "R-4 io: a reader and three busy CPUs are 25 %",
 	  reader_and_three_busy_cpus, 4, 4 },
