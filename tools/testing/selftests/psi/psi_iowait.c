@@ -44,6 +44,12 @@ struct task {
 	atomic_uint requests;		/* that a disk has served */
 };
 
+/* Where loads are: one that wanders would show less than it is stalled. */
+static int last_cpu(void)
+{
+	return online_cpus() - 1;
+}
+
 static struct task *new_task(const char *path, int fd)
 {
 	struct task *task = shared_alloc(sizeof(*task));
@@ -133,7 +139,7 @@ static enum psi_result aio_poll(void)
 {
 	struct task *task = new_task(NULL, -1);
 
-	start_load(-1, poll_by_aio, task);
+	start_load(last_cpu(), poll_by_aio, task);
 	expect(task, 0, 0);
 	EXPECT(!task->requests, "there was something to be read");
 	return PSI_PASS;
@@ -144,7 +150,7 @@ static enum psi_result aio_read(void)
 	struct task *task = new_task(slow_disk(REQUEST_MS), -1);
 
 	REQUIRE(task->path, NO_DISK);
-	start_load(-1, read_by_aio, task);
+	start_load(last_cpu(), read_by_aio, task);
 	expect(task, 0, 0);
 	/* The disk has taken its time for each of them, and nearly all of the time. */
 	psi_note("%u requests", task->requests);
@@ -179,7 +185,7 @@ static enum psi_result io_max(void)
 	snprintf(limit, sizeof(limit), "%u:%u rbps=%u", major(st.st_rdev), minor(st.st_rdev),
 		 10 * BLOCK);
 	REQUIRE(!set_cgroup(group, "io.max", limit), "needs BLK_DEV_THROTTLING");
-	start_in_group(group, -1, read_in_group, task);
+	start_in_group(group, last_cpu(), read_in_group, task);
 	expect(task, 100, 0);
 	return PSI_PASS;
 }
@@ -214,7 +220,7 @@ static enum psi_result user_fault(void)
 
 	REQUIRE(fd >= 0, "needs userfaultfd");
 	close(fd);
-	start_load(-1, touch_missing_page, task);
+	start_load(last_cpu(), touch_missing_page, task);
 	expect(task, 0, 0);
 	return PSI_PASS;
 }
@@ -236,7 +242,7 @@ static enum psi_result read_fuse(__u32 flags, double io)
 	struct fuse_server *server = start_fuse(flags);
 	struct task *task = new_task(NULL, -1);
 
-	start_load(-1, read_file, task);
+	start_load(last_cpu(), read_file, task);
 	task->ready = wait_until(server->asked, 1000);
 	expect(task, io, 0);
 	stop_all_loads();
@@ -269,7 +275,7 @@ static enum psi_result fsyncs(void)
 	struct task *task = new_task(slow_disk(REQUEST_MS), -1);
 
 	REQUIRE(task->path, NO_DISK);
-	start_load(-1, write_and_sync, task);
+	start_load(last_cpu(), write_and_sync, task);
 	expect(task, 100, 0);
 	return PSI_PASS;
 }
@@ -318,7 +324,7 @@ static enum psi_result flusher(void)
 	undo_later(reset_writeback);
 	write_text("/proc/sys/vm/dirty_expire_centisecs", "1");
 	write_text("/proc/sys/vm/dirty_writeback_centisecs", "5");
-	start_load(-1, write_and_rest, task);
+	start_load(last_cpu(), write_and_rest, task);
 	expect(task, 100, 0);
 	return PSI_PASS;
 }
@@ -382,12 +388,12 @@ static enum psi_result swap_goes(void)
 	REQUIRE(!swapon(disk, 0), "cannot swap to it: %s", strerror(errno));
 	undo_later(end_swap);
 	write_text("/proc/sys/vm/page-cluster", "0");
-	start_in_group(group, -1, swap_out_slowly, user);
+	start_in_group(group, last_cpu(), swap_out_slowly, user);
 	wait_until(user->ready, 1000);
 	for (i = 0; i < 8; i++)
 		set_cgroup(group, "memory.reclaim", "4M");
 	off = new_task(disk, -1);
-	start_load(-1, switch_swap_off, off);
+	start_load(last_cpu(), switch_swap_off, off);
 	sleep_ms(200);
 	share = psi_watch(PSI_IO, WATCH_MS);
 	psi_note("io some %.1f %%", share.some);

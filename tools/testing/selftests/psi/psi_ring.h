@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <linux/io_uring.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
@@ -51,6 +52,16 @@ static inline bool open_ring(struct psi_ring *r, unsigned int flags)
 	r->cq_mask = (void *)(cq + p.cq_off.ring_mask);
 	r->cqes = (void *)(cq + p.cq_off.cqes);
 	return true;
+}
+
+/* From now on, who works for the thread is on that CPU; 0 or -1. */
+static inline int pin_workers(const struct psi_ring *r, int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return syscall(__NR_io_uring_register, r->fd, IORING_REGISTER_IOWQ_AFF, &set, sizeof(set));
 }
 
 /* To be submitted with the next enter_ring(). */

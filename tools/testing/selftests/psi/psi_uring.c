@@ -42,6 +42,15 @@
 
 static alignas(BLOCK) char block[BLOCK];
 
+/*
+ * Where loads are. One that wanders from CPU to CPU would show less than it is stalled,
+ * as either CPU counts by the time that it is not idle (R-4).
+ */
+static int last_cpu(void)
+{
+	return online_cpus() - 1;
+}
+
 static void require_rings(unsigned int flags)
 {
 	struct psi_ring ring;
@@ -175,6 +184,7 @@ struct task {
 	atomic_int ready;
 	atomic_uint requests;		/* that the disk has served */
 	atomic_bool answered;
+	bool stays;			/* where it is, and so do its workers */
 };
 
 /* A ring and one request that stays in flight. NOP is there to have used the ring. */
@@ -236,7 +246,7 @@ static enum psi_result others_with(unsigned int setup)
 	for (i = 0; i < ARRAY_SIZE(others); i++) {
 		task = new_task(setup);
 		task->kind = i;
-		start_load(-1, wait_for_other, task);
+		start_load(last_cpu(), wait_for_other, task);
 		await_begin(task, 1, others[i].name);
 		some = watch_some();
 		EXPECT(close_to(some, 0, 1), "%s: some %.1f %%, not 0", others[i].name, some);
@@ -363,7 +373,7 @@ static void use_disk(void *arg)
 	int ret;
 
 	open_disk(task->disk, kinds[task->kind].flags);
-	if (!open_ring(&ring, task->setup))
+	if (!open_ring(&ring, task->setup) || (task->stays && pin_workers(&ring, last_cpu())))
 		return;
 	for (n = 0; n < BLOCKS; n++) {
 		memset(&sqe, 0, sizeof(sqe));
@@ -402,7 +412,8 @@ static enum psi_result storage_with(unsigned int setup, double some)
 		task = new_task(setup);
 		task->kind = i;
 		task->disk = disk;
-		start_load(-1, use_disk, task);
+		task->stays = true;
+		start_load(last_cpu(), use_disk, task);
 		sleep_ms(4 * REQUEST_MS);
 		EXPECT(task->ready == 1, "%s: error %d", kinds[i].name, task->ready);
 		share = psi_watch(PSI_IO, WATCH_MS);
@@ -459,7 +470,7 @@ static double beside_recv(size_t reads)
 	require_rings(0);
 	task->disk = disk;
 	task->kind = reads;
-	start_load(-1, read_beside_recv, task);
+	start_load(last_cpu(), read_beside_recv, task);
 	await_begin(task, reads ? 2 : 1, "recv and read");
 	return watch_some();
 }
@@ -523,7 +534,7 @@ static struct task *start_with_disk(void (*fn)(void *task), unsigned int ms)
 	task->disk = slow_disk(ms);
 	REQUIRE(task->disk, NO_DISK);
 	require_rings(0);
-	start_load(-1, fn, task);
+	start_load(last_cpu(), fn, task);
 	await_begin(task, 1, "disk");
 	return task;
 }
@@ -702,7 +713,7 @@ static enum psi_result found_waiting(void)
 		switch_off();
 		task = new_task(0);
 		task->kind = others_found[i];
-		start_load(-1, wait_for_other, task);
+		start_load(last_cpu(), wait_for_other, task);
 		await_begin(task, 1, others[task->kind].name);
 		switch_on();
 		some = watch_some();
@@ -747,7 +758,7 @@ static enum psi_result served(unsigned int flags)
 	double some;
 
 	require_rings(0);
-	start_load(-1, read_served, task);
+	start_load(last_cpu(), read_served, task);
 	EXPECT(wait_until(server->asked, 1000), "has not begun");
 	sleep_ms(100);
 	some = watch_some();
@@ -896,7 +907,7 @@ static enum psi_result all_ways(unsigned int setup)
 	task->disk = slow_memory_disk(1);
 	REQUIRE(task->disk, NO_DISK);
 	require_rings(setup);
-	start_load(-1, use_all_ways, task);
+	start_load(last_cpu(), use_all_ways, task);
 	EXPECT(wait_until(task->ready, 60000), "not all requests complete");
 	sleep_ms(100);
 	some = watch_some();
