@@ -233,3 +233,18 @@ struct pollers find_pollers(void)
 	}
 	return pollers;
 }
+
+unsigned long switches_during(unsigned int ms)
+{
+	struct pollers before, after;
+
+	before = find_pollers();
+	sleep_ms(ms);
+	after = find_pollers();
+	psi_note("%u threads, %lu switches", after.count,
+		 after.switches - before.switches);
+	REQUIRE(before.count, "no thread that looks at triggers");
+	EXPECT(before.count <= MAX_POLLERS && after.count == before.count,
+	       "too many threads");
+	return after.switches - before.switches;
+}

@@ -84,5 +84,7 @@ struct pollers {
 };
 
 struct pollers find_pollers(void);
+/* How often all of them went to sleep; the case ends if they are not as many as before. */
+unsigned long switches_during(unsigned int ms);
 
 #endif /* PSI_TRIGGER_UTIL_H */
