@@ -22,8 +22,6 @@
 
 #include "psi_cgroup_util.h"
 
-#define MB		(1024UL * 1024)
-
 /*
  * Percent. Who runs is decided at ticks of 4 ms, and a task that has just been
  * moved may have one more turn than its share.
@@ -1379,91 +1377,7 @@ static enum psi_result epoll_after_removal(void)
 	return PSI_PASS;
 }
 
-/* ---- many, and deep ---- */
-
-#define NR_GROUPS	300
-
-/* 1 ms in 500, each at its own time. */
-static void nap(const char *group, int i)
-{
-	__u64 next = now_ns() + i * NSEC_PER_MSEC;
-
-	if (join_cgroup(group))
-		return;
-	for (;;) {
-		sleep_until(next);
-		burn_ms(1);
-		next += 500 * NSEC_PER_MSEC;
-	}
-}
-
-struct nappers {
-	const char *group[NR_GROUPS];
-	int nr;
-	atomic_int started;
-};
-
-/* A load that consists of many. */
-static void start_nappers(void *nappers)
-{
-	struct nappers *n = nappers;
-	pid_t parent = getpid();
-	pid_t pid;
-	int i;
-
-	for (i = 0; i < n->nr; i++) {
-		pid = fork();
-		if (pid < 0)
-			return;
-		if (!pid) {
-			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			if (getppid() == parent)
-				nap(n->group[i], i);
-			_exit(1);
-		}
-		n->started++;
-	}
-	for (;;)
-		pause();
-}
-
-static void expect_all_readable(const struct nappers *n)
-{
-	struct psi_sample sample;
-	char text[16];
-	char path[GROUP_PATH];
-	int i, ret;
-
-	for (i = 0; i < n->nr; i++) {
-		ret = read_group(n->group[i], PSI_CPU, &sample);
-		EXPECT(!ret, "%s: %s", n->group[i], strerror(-ret));
-		group_file(path, n->group[i], "cgroup.procs");
-		EXPECT(read_text(path, text, sizeof(text)) > 0,
-		       "nobody is in %s", n->group[i]);
-	}
-}
-
-static enum psi_result many_groups(void)
-{
-	struct nappers *n = shared_alloc(sizeof(*n));
-	char name[16];
-	int i;
-
-	n->nr = NR_GROUPS / psi_slowness();
-	for (i = 0; i < n->nr; i++) {
-		snprintf(name, sizeof(name), "g%d", i);
-		n->group[i] = make_group(NULL, name);
-	}
-	start_load(-1, start_nappers, n);
-	EXPECT(wait_until(n->started == n->nr, 20000), "only %d have started", n->started);
-	sleep_ms(2500);
-	expect_all_readable(n);
-	sleep_ms(2500);
-	expect_all_readable(n);
-	stop_all_loads();
-	EXPECT(!remove_all_groups(), "they cannot be removed");
-	return PSI_PASS;
-}
+/* ---- deep ---- */
 
 #define DEPTH		40
 
@@ -1558,7 +1472,6 @@ static const struct psi_case cases[] = {
 	{ "R-14 removing a group wakes who waits there", removal_wakes },
 	{ "R-14 switching a group off wakes who waits there", off_wakes },
 	{ "R-14 epoll after a group has been removed", epoll_after_removal },
-	{ "R-14 many groups, each with a task", many_groups },
 	{ "R-14 a deep hierarchy", deep },
 };
 
