@@ -16,7 +16,6 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/swap.h>
 #include <sys/syscall.h>
@@ -368,24 +367,17 @@ static void end_swap(void)
 
 static enum psi_result swap_goes(void)
 {
-	/* What mkswap writes into the first page. */
-	static alignas(BLOCK) __u32 head[BLOCK / 4];
 	struct task *user = new_task(NULL, -1), *off;
 	const char *disk, *group;
 	struct psi_share share;
-	int fd, i;
+	int ret, i;
 
 	disk = changed_disk(5, "memory_backed", "1");
 	REQUIRE(disk, NO_DISK);
 	group = make_group(NULL, "swapped");
 	REQUIRE(!enable_controller(group, "+memory"), "needs the memory controller");
-	head[256] = 1;
-	head[257] = SWAP_MB * 256 - 1;
-	memcpy((char *)head + BLOCK - 10, "SWAPSPACE2", 10);
-	fd = open(disk, O_WRONLY);
-	EXPECT(write(fd, head, BLOCK) == BLOCK && !fsync(fd), "cannot write");
-	close(fd);
-	REQUIRE(!swapon(disk, 0), "cannot swap to it: %s", strerror(errno));
+	ret = swap_to(disk, SWAP_MB);
+	REQUIRE(!ret, "cannot swap to it: %s", strerror(-ret));
 	undo_later(end_swap);
 	write_text("/proc/sys/vm/page-cluster", "0");
 	start_in_group(group, last_cpu(), swap_out_slowly, user);

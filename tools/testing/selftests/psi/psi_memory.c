@@ -9,7 +9,6 @@
  * known. Each cause by itself, and what is no stall (R-16), is in psi_causes.
  */
 #include <sched.h>
-#include <stdlib.h>
 
 #include "psi_cgroup_util.h"
 

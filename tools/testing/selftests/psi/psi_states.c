@@ -2,10 +2,7 @@
 /*
  * The trace events psi_state_begin and psi_state_end: do they tell what the files show?
  */
-#include <fcntl.h>
 #include <string.h>
-#include <sys/mount.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "psi_cgroup_util.h"

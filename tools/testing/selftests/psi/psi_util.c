@@ -655,7 +655,7 @@ void await_memory_user(const struct memory_user *user)
 
 static bool have_swap;
 
-int zram_swap(unsigned int mb)
+int swap_to(const char *disk, unsigned int mb)
 {
 	/* What mkswap would write: version and last page, and the signature. */
 	struct {
@@ -670,19 +670,26 @@ int zram_swap(unsigned int mb)
 	};
 	int fd, ret;
 
-	write_text("/sys/block/" ZRAM "/reset", "1");
-	ret = write_text("/sys/block/" ZRAM "/disksize", "%uM", mb);
-	if (ret)
-		return ret;
-	fd = open("/dev/" ZRAM, O_WRONLY);
+	fd = open(disk, O_WRONLY);
 	if (fd < 0)
 		return -errno;
 	ret = write(fd, &head, sizeof(head)) == sizeof(head) ? 0 : -EIO;
 	if (fsync(fd) && !ret)
 		ret = -errno;
 	close(fd);
-	if (!ret && swapon("/dev/" ZRAM, 0))
+	if (!ret && swapon(disk, 0))
 		ret = -errno;
+	return ret;
+}
+
+int zram_swap(unsigned int mb)
+{
+	int ret;
+
+	write_text("/sys/block/" ZRAM "/reset", "1");
+	ret = write_text("/sys/block/" ZRAM "/disksize", "%uM", mb);
+	if (!ret)
+		ret = swap_to("/dev/" ZRAM, mb);
 	have_swap = !ret;
 	return ret;
 }

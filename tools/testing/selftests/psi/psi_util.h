@@ -210,6 +210,7 @@ const char *memory_cgroup(void);
 int join_cgroup(const char *cgroup);
 int set_cgroup(const char *cgroup, const char *file, const char *value);
 int zram_swap(unsigned int mb);		/* 0 or -errno */
+int swap_to(const char *disk, unsigned int mb);
 
 /* Joins a cgroup and uses memory there, round after round. */
 struct memory_user {
