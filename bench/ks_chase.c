@@ -10,8 +10,8 @@
  * the last cache, each step is a miss. An emulator that counts instructions takes no time
  * for that, so a step waits for as long as a miss would take.
  */
+#include <linux/types.h>
 #include <sched.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -21,9 +21,9 @@
 #define FLAT		32	/* ranks that are nearly equal */
 #define MISS		150	/* rounds of two instructions */
 
-static uint32_t random_below(uint32_t limit)
+static __u32 random_below(__u32 limit)
 {
-	static uint64_t state = 1;
+	static __u64 state = 1;
 
 	state = state * 6364136223846793005ULL + 1442695040888963407ULL;
 	return (state >> 32) % limit;

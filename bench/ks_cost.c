@@ -48,7 +48,7 @@ static void close_event(int fd)
 }
 
 /* Each line is a miss. */
-static void walk(uint32_t *lines)
+static void walk(__u32 *lines)
 {
 	size_t at = 0, i;
 
@@ -63,7 +63,7 @@ struct cost {
 };
 
 /* Nobody looks at the records; the ring is as good as empty. */
-static struct cost measure(uint32_t *lines, __u64 period, bool reads)
+static struct cost measure(__u32 *lines, __u64 period, bool reads)
 {
 	struct truth *truth = get_truth();
 	int fd = open_event(period), round;
@@ -94,7 +94,7 @@ static void report(const char *name, const struct cost *with, const struct cost 
 static enum psi_result figures(void)
 {
 	struct cost without, with;
-	uint32_t *lines;
+	__u32 *lines;
 
 	REQUIRE(get_truth(), NO_TRUTH);
 	EXPECT(!pin_to_cpu(0), "CPU 0");

@@ -13,11 +13,11 @@
  * long as one would take.
  */
 #include <linux/mempolicy.h>
+#include <linux/types.h>
 #include <math.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -34,7 +34,7 @@
 
 static atomic_uint changes;
 static atomic_bool asked;
-static uint64_t state = 1;
+static __u64 state = 1;
 
 static void change(int unused)
 {
@@ -46,7 +46,7 @@ static void ask(int unused)
 	asked = true;
 }
 
-static uint32_t draw(void)
+static __u32 draw(void)
 {
 	state = state * 6364136223846793005ULL + 1442695040888963407ULL;
 	return state >> 32;
@@ -116,9 +116,9 @@ int main(int argc, char **argv)
 	size_t pages = argc > 1 ? strtoul(argv[1], NULL, 0) : 0;
 	size_t scan_pages = argc > 2 ? strtoul(argv[2], NULL, 0) : 0;
 	size_t scanned = 0, page, reads;
-	static uint32_t ranks[DRAWS];
+	static __u32 ranks[DRAWS];
 	char *memory, *scan;
-	uint32_t random, i;
+	__u32 random, i;
 
 	/* So that to multiply by an odd number puts them into another order. */
 	if (!pages || pages & (pages - 1)) {

@@ -53,7 +53,7 @@
 
 static pid_t load;
 static struct truth *truth;
-static uint64_t next_second;
+static __u64 next_second;
 
 /* ---------------------------------- Memory ---------------------------------- */
 
@@ -257,17 +257,17 @@ static struct counts count_now(void)
  * What was counted in this phase, by frame. There is place for it behind the memory of this
  * machine: what is kept elsewhere would be counted as well.
  */
-static uint64_t *in_phase(unsigned long frame)
+static __u64 *in_phase(unsigned long frame)
 {
-	return (uint64_t *)get_truth_pages(truth) + slow.end + frame;
+	return (__u64 *)get_truth_pages(truth) + slow.end + frame;
 }
 
 /* And forget it */
 static unsigned long sum_up(struct range r)
 {
-	uint64_t *page = (uint64_t *)get_truth_pages(truth);
+	__u64 *page = (__u64 *)get_truth_pages(truth);
 	unsigned long sum = 0, i;
-	uint32_t misses;
+	__u32 misses;
 
 	for (i = r.first; i < r.end; i++) {
 		if (!page[i])
@@ -282,7 +282,7 @@ static unsigned long sum_up(struct range r)
 
 static int most_first(const void *a, const void *b)
 {
-	const uint32_t *p = a, *q = b;
+	const __u32 *p = a, *q = b;
 
 	return *p < *q ? 1 : *p > *q ? -1 : 0;
 }
@@ -290,9 +290,9 @@ static int most_first(const void *a, const void *b)
 /* And begin another phase */
 static void report_hottest(int phase)
 {
-	uint32_t *misses = calloc(slow.end, sizeof(*misses));
+	__u32 *misses = calloc(slow.end, sizeof(*misses));
 	unsigned long i, nr = 0;
-	uint64_t sum = 0;
+	__u64 sum = 0;
 
 	EXPECT(misses, "memory");
 	for (i = 0; i < slow.end; i++) {
@@ -314,7 +314,7 @@ static void report_hottest(int phase)
  * process has run. A processor would do that much earlier, and what has not been accessed
  * since reclaim looked last is what is demoted.
  */
-static void sleep_lightly(uint64_t until)
+static void sleep_lightly(__u64 until)
 {
 	while (now_ns() < until)
 		sleep_ms(TLB_MS);
@@ -364,7 +364,7 @@ static enum psi_result tiers(void)
 	sleep_ms(START_S * 1000);
 	next_second = now_ns();
 	one_second(0);
-	memset(in_phase(0), 0, slow.end * sizeof(uint64_t));
+	memset(in_phase(0), 0, slow.end * sizeof(__u64));
 	start_promotion(how);
 	for (s = 1; s <= 2 * PHASE_S; s++) {
 		one_second(s);
