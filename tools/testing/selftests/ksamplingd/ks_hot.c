@@ -181,8 +181,6 @@ static enum psi_result histogram(void)
 
 /* ------------------------- A page, sample for sample ------------------------- */
 
-#define WATCHED	((char *)0x200000000000UL)
-#define PAGE	4096UL
 #define CHUNK	1024
 #define MAX_CHUNKS 96
 
@@ -204,20 +202,6 @@ static bool is_listed(unsigned long pfn, struct listed *is)
 		found = other == pfn;
 	fclose(file);
 	return found;
-}
-
-static void map_page(void)
-{
-	EXPECT(mmap(WATCHED, PAGE, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == WATCHED, "mmap");
-}
-
-/* Each of them is a sample. It takes a round until it is seen. */
-static void touch(int times)
-{
-	while (times--)
-		__atomic_store_n((long *)WATCHED, times, __ATOMIC_RELAXED);
-	sleep_ms(50);
 }
 
 /* Where the page is that was sampled last. */
@@ -242,25 +226,16 @@ static unsigned long watched_pfn(void)
 	return pfn;
 }
 
-/* Nothing cools, and all that is sampled fits. */
+/* All that is sampled fits. */
 static void watch_page(void)
 {
-	REQUIRE(!access(TEST_PMU "breakpoint", F_OK), "no breakpoints");
-	undo_later(reset_knobs);
-	reset_knobs();
-	EXPECT(!set_test_pmu("breakpoint", (unsigned long)WATCHED), "breakpoint");
-	EXPECT(!set_knob("source", "breakpoint"), "source");
-	EXPECT(!set_knob("quota_permille", "0"), "quota");
-	EXPECT(!set_knob("load_period", "199"), "period");
-	EXPECT(!set_knob("cool_ms", "3600000"), "cool_ms");
+	use_breakpoint(WATCHED);
 	EXPECT(!set_knob("window_ms", "100"), "window");
 	trace_samples();
-	map_page();
+	map_watched();
 	/* It is there, and nobody has seen how that came. */
-	__atomic_store_n((long *)WATCHED, 1, __ATOMIC_RELAXED);
-	switch_on();
-	sleep_ms(100);
-	REQUIRE(get_status("rings") > 0, "it does not sample");
+	WATCHED[0] = 1;
+	start_sampling();
 	wait_windows(2);
 }
 
@@ -293,21 +268,21 @@ static enum psi_result enough_samples(void)
 
 	watch_page();
 	told = get_test_pmu("told");
-	touch(1);
+	touch_watched(1);
 	pfn = watched_pfn();
 	EXPECT(!is_listed(pfn, &is), "sampled once, it is hot, with a heat of %u", is.heat);
 	EXPECT(get_test_pmu("told") == told, "consumers are told so");
-	touch(1);
+	touch_watched(1);
 	EXPECT(is_listed(pfn, &is) && is.heat == 1024, "sampled twice, it is not hot");
 	EXPECT(get_test_pmu("told") == told + 1, "consumers are not told");
-	touch(20);
+	touch_watched(20);
 	EXPECT(get_test_pmu("told") == told + 1, "consumers are told again");
 
 	/* With another limit */
 	EXPECT(!set_knob("hot_samples", "100"), "hot_samples");
 	wait_windows(2);
 	EXPECT(!is_listed(pfn, &is), "sampled 22 times, it is hot");
-	touch(78);
+	touch_watched(78);
 	EXPECT(is_listed(pfn, &is) && is.heat == 51200, "sampled 100 times, it is not hot");
 	EXPECT(get_test_pmu("told") == told + 2, "consumers are not told");
 	return PSI_PASS;
@@ -389,11 +364,11 @@ static void reuse_page(void *arg)
 		for (;;)
 			pause();
 	}
-	touch(1);
+	WATCHED[0] = 1;
 	r->got = 1;
 	while (!r->go)
 		sleep_ms(5);
-	touch(1);
+	WATCHED[0] = 2;
 	r->done = 1;
 	for (;;)
 		pause();
@@ -408,11 +383,10 @@ static enum psi_result freed(void)
 	/* A page that is freed goes to a list of its CPU first. */
 	EXPECT(!pin_to_cpu(0), "CPU 0");
 	start_load(0, reuse_page, r);
-	while (!r->ready)
-		sleep_ms(5);
+	EXPECT(wait_until(r->ready, 5000), "nobody begins");
 	watch_page();
 	told = get_test_pmu("told");
-	touch(4);
+	touch_watched(4);
 	r->pfn = watched_pfn();
 	EXPECT(is_listed(r->pfn, &is), "it is not hot");
 	EXPECT(get_test_pmu("told") == told + 1, "consumers are not told");
@@ -423,14 +397,14 @@ static enum psi_result freed(void)
 	EXPECT(!warm_pages(-1), "the histogram has it");
 
 	r->free = 1;
-	while (!r->got)
-		sleep_ms(5);
+	EXPECT(wait_until(r->got, 60000), "nobody looks for that page");
 	REQUIRE(r->got > 0, "nobody gets that page");
+	wait_round();
 	EXPECT(!is_listed(r->pfn, &is), "another program's page is hot by what was there");
 	EXPECT(get_test_pmu("told") == told + 1, "consumers are told so");
 	r->go = 1;
-	while (!r->done)
-		sleep_ms(5);
+	EXPECT(wait_until(r->done, 5000), "nobody touches it");
+	wait_round();
 	EXPECT(is_listed(r->pfn, &is) && is.heat == 1024, "it does not become hot");
 	EXPECT(get_test_pmu("told") == told + 2, "consumers are not told of it");
 	return PSI_PASS;
@@ -446,7 +420,7 @@ static enum psi_result migrated(void)
 
 	REQUIRE(!access("/sys/devices/system/node/node1", F_OK), "one node");
 	watch_page();
-	touch(4);
+	touch_watched(4);
 	told = get_test_pmu("told");
 	pfn = watched_pfn();
 	EXPECT(is_listed(pfn, &was), "it is not hot");
@@ -460,12 +434,12 @@ static enum psi_result migrated(void)
 	       "the histogram has %llu pages there, and %llu here", warm_pages(node),
 	       warm_pages(!node));
 	EXPECT(get_test_pmu("told") == told, "consumers are told of what was not sampled");
-	touch(1);
+	touch_watched(1);
 	pfn = watched_pfn();
 	EXPECT(is_listed(pfn, &is) && is.node == node && is.heat == was.heat + 512,
 	       "its heat was %u, and is %u on node %d", was.heat, is.heat, is.node);
 	EXPECT(get_test_pmu("told") == told + 1, "consumers are not told of where it is now");
-	touch(1);
+	touch_watched(1);
 	EXPECT(get_test_pmu("told") == told + 1, "consumers are told of that again");
 	return PSI_PASS;
 }
@@ -539,7 +513,7 @@ static enum psi_result memory_goes(void)
 	EXPECT(!pin_to_cpu(0), "CPU 0");
 	watch_page();
 	REQUIRE(get_page(is_in_block, block), "nobody gets a page of block %d", block);
-	touch(4);
+	touch_watched(4);
 	pfn = watched_pfn();
 	EXPECT(is_in_block(pfn, block), "it is elsewhere");
 	EXPECT(is_listed(pfn, &was), "it is not hot");
@@ -550,7 +524,7 @@ static enum psi_result memory_goes(void)
 	EXPECT(!is_listed(pfn, &is), "what has gone is hot");
 	wait_windows(2);
 	EXPECT(warm_pages(-1) == 1, "the histogram has %llu pages", warm_pages(-1));
-	touch(1);
+	touch_watched(1);
 	EXPECT(!is_in_block(watched_pfn(), block), "it is where it was");
 	EXPECT(is_listed(watched_pfn(), &is) && is.heat == was.heat + 512,
 	       "its heat was %u, and is %u", was.heat, is.heat);

@@ -3,11 +3,9 @@
  * R-26: what can be written to the knobs, by whom.
  */
 #include <errno.h>
-#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "ks_util.h"
@@ -64,84 +62,42 @@ static enum psi_result bounds(void)
 
 static enum psi_result words(void)
 {
-	static const struct { const char *name, *good, *bad[4]; } lists[] = {
+	static const struct { const char *name, *good, *bad[5]; } lists[] = {
 		{ "source", "faults", { "fault", "faultsx", "all", "a_name_that_is_too_long" } },
 		{ "cpus", "0", { "4000", "0-4000", "x", "3-1" } },
 		{ "nodes", "0", { "1000", "0-1000", "x", "-1" } },
 		{ "ring_pages", "8", { "3", "12", "4095", "7" } },
 	};
-	char path[128], before[256], after[256];
-	size_t i, n;
-
-	undo_later(reset_knobs);
-	for (i = 0; i < ARRAY_SIZE(lists); i++) {
-		snprintf(path, sizeof(path), KNOBS "%s", lists[i].name);
-		EXPECT(!set_knob(lists[i].name, "%s", lists[i].good), "%s: %s",
-		       lists[i].name, lists[i].good);
-		read_text(path, before, sizeof(before));
-		for (n = 0; n < ARRAY_SIZE(lists[i].bad); n++) {
-			EXPECT(set_knob(lists[i].name, "%s", lists[i].bad[n]) == -EINVAL,
-			       "%s: %s is taken", lists[i].name, lists[i].bad[n]);
-			read_text(path, after, sizeof(after));
-			EXPECT(!strcmp(before, after), "%s has become %s", lists[i].name,
-			       after);
-		}
-	}
-	return PSI_PASS;
-}
-
-/* Root without any privilege: the files are its own, and that is not enough. */
-static void write_unprivileged(void *results)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[2] = {};
-	atomic_int *result = results;
 	size_t i;
 
-	syscall(SYS_capset, &header, none);
-	for (i = 0; i < ARRAY_SIZE(numbers); i++)
-		result[i] = set_knob(numbers[i].name, "%llu", numbers[i].most);
-	result[i++] = set_knob("source", "faults");
-	result[i++] = set_knob("cpus", "0");
-	result[i++] = set_knob("nodes", "0");
-	result[i] = 1;
-	for (;;)
-		pause();
+	undo_later(reset_knobs);
+	for (i = 0; i < ARRAY_SIZE(lists); i++)
+		expect_checked(lists[i].name, lists[i].good, lists[i].bad);
+	return PSI_PASS;
 }
 
 static enum psi_result privilege(void)
 {
-	size_t i, count = ARRAY_SIZE(numbers) + 3;
-	atomic_int *result = shared_alloc((count + 1) * sizeof(*result));
+	static char most[ARRAY_SIZE(numbers)][16];
+	struct knob all[ARRAY_SIZE(numbers) + 3] = {
+		{ "source", "faults" }, { "cpus", "0" }, { "nodes", "0" },
+	};
+	size_t i;
 
 	undo_later(reset_knobs);
 	reset_knobs();
-	start_load(-1, write_unprivileged, result);
-	while (!result[count])
-		sleep_ms(5);
-	for (i = 0; i < count; i++)
-		EXPECT(result[i] == -EPERM, "knob %zu: %d", i, result[i]);
-	EXPECT(!get_knob("enabled"), "it runs");
+	for (i = 0; i < ARRAY_SIZE(numbers); i++) {
+		snprintf(most[i], sizeof(most[i]), "%llu", numbers[i].most);
+		all[3 + i] = (struct knob) { numbers[i].name, most[i] };
+	}
+	expect_privileged(all, ARRAY_SIZE(all));
 	return PSI_PASS;
-}
-
-static bool has_thread(void)
-{
-	FILE *ps = popen("ps", "r");
-	char line[256];
-	bool found = false;
-
-	EXPECT(ps, "ps");
-	while (fgets(line, sizeof(line), ps))
-		found |= !!strstr(line, "[ksamplingd]");
-	pclose(ps);
-	return found;
 }
 
 static enum psi_result off_at_boot(void)
 {
 	EXPECT(!get_knob("enabled"), "enabled");
-	EXPECT(!has_thread(), "there is a thread");
+	EXPECT(!find_task("ksamplingd"), "there is a thread");
 	EXPECT(get_status("enabled") == 0, "status");
 	EXPECT(get_status("rings") == 0, "rings");
 	return PSI_PASS;

@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <linux/io_uring.h>
 #include <linux/mempolicy.h>
 #include <stdio.h>
@@ -21,8 +20,9 @@
 
 #define FAST		0
 #define SLOW		1
-#define PAGE		4096UL
 #define HUGE		(512 * PAGE)
+#define PER_S		20000000	/* accesses */
+#define TRIES_MS	4000		/* 20 tries, one each 200 ms */
 #define MOMENT_MS	3000
 #define TIERS		"/sys/devices/virtual/memory_tiering/"
 #define DEMOTION	"/sys/kernel/mm/numa/demotion_enabled"
@@ -39,29 +39,28 @@ static unsigned long long get_promotion(const char *word)
 	return number_in(VIEWS "promotion", word);
 }
 
+static unsigned long long value_in(const char *text, const char *word)
+{
+	const char *at = find_value(text, word);
+
+	EXPECT(at, "promotion: no %s", word);
+	return strtoull(at, NULL, 10);
+}
+
 /* All of it at one moment, and it adds up. */
 static struct account get_account(void)
 {
-	char text[4096], word[32], *line, *save;
 	struct account a = {};
-	unsigned long long n;
+	char text[4096], *at;
 
 	EXPECT(read_text(VIEWS "promotion", text, sizeof(text)) > 0, "no promotion");
-	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		EXPECT(sscanf(line, "%31s %llu", word, &n) == 2, "promotion: %s", line);
-		if (!strcmp(word, "told"))
-			a.told = n;
-		else if (!strcmp(word, "promoted"))
-			a.promoted = n;
-		else if (!strcmp(word, "queued"))
-			a.queued = n;
-		else if (!strcmp(word, "dropped"))
-			a.dropped = n;
-		else if (!strcmp(word, "returned"))
-			a.returned = n;
-		else if (!strncmp(word, "failed_", 7))
-			a.failed += n;
-	}
+	a.told = value_in(text, "told");
+	a.promoted = value_in(text, "promoted");
+	a.queued = value_in(text, "queued");
+	a.dropped = value_in(text, "dropped");
+	a.returned = value_in(text, "returned");
+	for (at = text; (at = strstr(at, "failed_"));)
+		a.failed += strtoull(at + strcspn(at, " "), &at, 10);
 	EXPECT(a.told == a.promoted + a.queued + a.dropped + a.failed,
 	       "told of %llu, promoted %llu, queued %llu, dropped %llu, failed %llu",
 	       a.told, a.promoted, a.queued, a.dropped, a.failed);
@@ -76,126 +75,185 @@ static unsigned long long get_failed(const char *reason)
 	return get_promotion(word);
 }
 
-/* -------------------------------- Its memory -------------------------------- */
+/* ------------------------------- What is accessed ------------------------------- */
 
-static long set_policy(char *mem, size_t size, int mode, unsigned long nodes)
+/* In most cases: all of it slow at first, pages or huge pages */
+static struct {
+	char *at;
+	unsigned int nr;
+	size_t size;
+} mem;
+
+static char *page(unsigned int i)
 {
-	return syscall(SYS_mbind, mem, size, mode, mode == MPOL_DEFAULT ? NULL : &nodes,
-		       mode == MPOL_DEFAULT ? 0 : 64, 0);
+	return mem.at + i * mem.size;
 }
 
-static int node_of(char *page)
+static int node_of(void *page)
 {
-	void *where = page;
 	int node = -1;
 
-	EXPECT(!syscall(SYS_move_pages, 0, 1, &where, NULL, &node, 0), "move_pages");
+	EXPECT(!syscall(SYS_move_pages, 0, 1, &page, NULL, &node, 0), "move_pages");
 	return node;
 }
 
-static unsigned int count_on(int node, char *mem, unsigned int nr, size_t size)
+/* Of @nr pages, from the first one on */
+static unsigned int count_part(int node, unsigned int first, unsigned int nr)
 {
 	unsigned int i, found = 0;
 
-	for (i = 0; i < nr; i++)
-		found += node_of(mem + i * size) == node;
+	for (i = first; i < first + nr; i++)
+		found += node_of(page(i)) == node;
 	return found;
 }
 
+static unsigned int count(int node)
+{
+	return count_part(node, 0, mem.nr);
+}
+
+/* As others could do. Return: how many have come there. */
+static unsigned int move_to(int node, unsigned int first, unsigned int nr)
+{
+	unsigned int i, moved = 0;
+
+	for (i = first; i < first + nr; i++) {
+		void *at = page(i);
+		int status = -1;
+
+		syscall(SYS_move_pages, 0, 1, &at, &node, &status, MPOL_MF_MOVE);
+		moved += status == node;
+	}
+	return moved;
+}
+
+static void move_all_back(void)
+{
+	EXPECT(move_to(SLOW, 0, mem.nr) == mem.nr, "move_pages");
+}
+
+static void set_policy(char *at, size_t size, int mode, int node)
+{
+	unsigned long nodes = 1UL << node;
+
+	EXPECT(!syscall(SYS_mbind, at, size, mode, mode == MPOL_DEFAULT ? NULL : &nodes,
+			mode == MPOL_DEFAULT ? 0 : 64, 0), "mbind");
+}
+
+static void usual_task_policy(void)
+{
+	syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0);
+}
+
+/* Of this program, until the case ends */
+static void set_task_policy(int mode, int node)
+{
+	unsigned long nodes = 1UL << node;
+
+	undo_later(usual_task_policy);
+	EXPECT(!syscall(SYS_set_mempolicy, mode, &nodes, 64), "set_mempolicy");
+}
+
 static struct {
-	char *mem;
+	char *at;
 	size_t size;
 } mapped[8];
 
-static void unmap_all(void)
+/* What is mapped from there, or all of it */
+static void unmap(char *at)
 {
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(mapped); i++) {
-		if (mapped[i].mem)
-			munmap(mapped[i].mem, mapped[i].size);
-		mapped[i].mem = NULL;
+		if (!mapped[i].at || (at && (at < mapped[i].at ||
+					     at >= mapped[i].at + mapped[i].size)))
+			continue;
+		munmap(mapped[i].at, mapped[i].size);
+		mapped[i].at = NULL;
 	}
 }
 
-static void unmap(char *mem)
+static void unmap_all(void)
 {
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(mapped); i++) {
-		if (!mapped[i].mem || mem < mapped[i].mem || mem >= mapped[i].mem + mapped[i].size)
-			continue;
-		munmap(mapped[i].mem, mapped[i].size);
-		mapped[i].mem = NULL;
-	}
+	unmap(NULL);
 }
 
 /* Until the case ends */
-static char *map_as(int flags, size_t size, size_t align)
+static char *map(int flags, size_t size, size_t align)
 {
-	char *mem = mmap(NULL, size + align, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
+	char *at = mmap(NULL, size + align, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
 	size_t i;
 
-	EXPECT(mem != MAP_FAILED, "mmap");
-	for (i = 0; mapped[i].mem; i++)
+	EXPECT(at != MAP_FAILED, "mmap");
+	undo_later(unmap_all);
+	for (i = 0; mapped[i].at; i++)
 		EXPECT(i + 1 < ARRAY_SIZE(mapped), "too many");
-	if (!i)
-		undo_later(unmap_all);
-	mapped[i].mem = mem;
+	mapped[i].at = at;
 	mapped[i].size = size + align;
-	mem = (char *)(((unsigned long)mem + align - 1) / align * align);
-	madvise(mem, size, align == HUGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
-	return mem;
+	at = (char *)(((unsigned long)at + align - 1) / align * align);
+	madvise(at, size, align == HUGE ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+	return at;
 }
 
-static char *map(size_t size, size_t align)
-{
-	return map_as(MAP_PRIVATE, size, align);
-}
-
-/* Memory comes to be slow, and need not be: pages or huge pages. */
-static void make_slow(char *mem, unsigned int nr, size_t size)
+/* It comes to be slow, and need not be. */
+static void make_slow(void)
 {
 	unsigned int i;
 
-	EXPECT(!set_policy(mem, nr * size, MPOL_BIND, 1UL << SLOW), "mbind");
-	for (i = 0; i < nr; i++)
-		memset(mem + i * size, i + 1, size);
-	EXPECT(!set_policy(mem, nr * size, MPOL_DEFAULT, 0), "mbind");
+	madvise(mem.at, mem.nr * mem.size, MADV_DONTNEED);
+	set_policy(mem.at, mem.nr * mem.size, MPOL_BIND, SLOW);
+	for (i = 0; i < mem.nr; i++)
+		memset(page(i), i + 1, mem.size);
+	set_policy(mem.at, mem.nr * mem.size, MPOL_DEFAULT, 0);
 }
 
 /* What make_slow() has written is there still. */
-static void expect_written(char *mem, unsigned int nr, size_t size)
+static void expect_written(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < nr; i++)
-		EXPECT(mem[i * size] == (char)(i + 1) && mem[(i + 1) * size - 1] == (char)(i + 1),
+	for (i = 0; i < mem.nr; i++)
+		EXPECT(page(i)[0] == (char)(i + 1) && page(i + 1)[-1] == (char)(i + 1),
 		       "page %u has something else in it", i);
 }
 
-static char *slow_memory(unsigned int nr, size_t size)
+/* Huge pages, if all of it is */
+static bool is_huge(void)
 {
-	char *mem = map(nr * size, size);
+	unsigned long from = 0, to = 0, kb, sum = 0;
+	FILE *file = fopen("/proc/self/smaps", "r");
+	char line[256];
 
-	make_slow(mem, nr, size);
-	EXPECT(count_on(SLOW, mem, nr, size) == nr, "there is no place on the slow node");
-	return mem;
+	EXPECT(file, "smaps");
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
+			continue;
+		if (sscanf(line, "AnonHugePages: %lu", &kb) == 1 &&
+		    from < (unsigned long)page(mem.nr) && to > (unsigned long)mem.at)
+			sum += kb;
+	}
+	fclose(file);
+	return sum * 1024 == mem.nr * mem.size;
 }
+
+/* ---------------------------------- Promotion ---------------------------------- */
 
 static bool is_slow_node(void)
 {
-	char list[64];
+	char path[128], list[64];
 	int tiers = 0, i;
 
 	for (i = 0; i < 256; i++) {
-		char path[128];
-
 		snprintf(path, sizeof(path), TIERS "memory_tier%d/nodelist", i);
-		if (read_text(path, list, sizeof(list)) > 0)
-			tiers++;
+		tiers += read_text(path, list, sizeof(list)) > 0;
 	}
 	return tiers == 2;
+}
+
+static void require_tiers(void)
+{
+	REQUIRE(!access(KNOBS "promote", F_OK), "no promotion");
+	REQUIRE(is_slow_node(), "there is no slow memory");
 }
 
 static void no_promotion(void)
@@ -209,19 +267,37 @@ static void no_promotion(void)
 }
 
 /* These pages are what is accessed, and all of them fit; nothing is on yet. */
-static void access_memory(char *mem, unsigned int nr, size_t size, unsigned long long per_s)
+static void access_memory(void)
 {
 	undo_later(no_promotion);
-	use_test_pmu(nr, per_s);
-	if (size == HUGE) {
+	use_test_pmu(mem.nr, PER_S);
+	if (mem.size == HUGE) {
 		EXPECT(!set_test_pmu("order", 9), "order");
-		REQUIRE(!set_test_pmu("pages", nr), "no huge pages");
+		REQUIRE(!set_test_pmu("pages", mem.nr), "no huge pages");
 	}
-	EXPECT(!set_test_pmu("user", (unsigned long)mem), "user");
+	EXPECT(!set_test_pmu("user", (unsigned long)mem.at), "user");
 	EXPECT(!set_knob("window_ms", "200"), "window_ms");
 	EXPECT(!set_knob("cool_ms", "20000"), "cool_ms");
 	/* As many samples as in another kernel */
 	EXPECT(!set_knob("quota_permille", "%d", 30 * psi_slowness()), "quota_permille");
+}
+
+/* Slow memory, that would be promoted if anything were on. */
+static void use_slow_as(int flags, unsigned int nr, size_t size)
+{
+	require_tiers();
+	mem.at = map(flags, nr * size, size);
+	mem.nr = nr;
+	mem.size = size;
+	make_slow();
+	EXPECT(count(SLOW) == nr, "there is no place on the slow node");
+	REQUIRE(size != HUGE || is_huge(), "no huge pages");
+	access_memory();
+}
+
+static void use_slow(unsigned int nr, size_t size)
+{
+	use_slow_as(MAP_PRIVATE, nr, size);
 }
 
 static void promote(bool on)
@@ -229,65 +305,70 @@ static void promote(bool on)
 	EXPECT(!set_knob("promote", "%d", on), "promote %d", on);
 }
 
-static void require_tiers(void)
+static void start(void)
 {
-	REQUIRE(!access(KNOBS "promote", F_OK), "no promotion");
-	REQUIRE(is_slow_node(), "there is no slow memory");
+	promote(true);
+	switch_on();
 }
 
-static void show_account(void)
+static void stop(void)
 {
-	char text[4096], all[400] = "", *line, *save;
-	size_t length = 0;
-
-	EXPECT(read_text(VIEWS "promotion", text, sizeof(text)) > 0, "no promotion");
-	for (line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
-		if (strcmp(strchr(line, ' ') ?: "", " 0") && length < sizeof(all))
-			length += snprintf(all + length, sizeof(all) - length, " %s,", line);
-	psi_note("since boot:%s", all);
+	switch_off();
+	promote(false);
 }
 
-/* Return: how many are fast in the end, or when it is that many. */
-static unsigned int wait_fast(char *mem, unsigned int nr, size_t size, unsigned int enough,
-			      unsigned int ms)
+/* So many of them become fast. */
+static void expect_part_fast(unsigned int first, unsigned int nr, unsigned int enough,
+			     unsigned int ms)
 {
-	unsigned int fast = 0, waited;
+	struct account a = get_account();
+	unsigned int fast;
 
-	for (waited = 0; waited < ms * psi_slowness(); waited += 100) {
-		fast = count_on(FAST, mem, nr, size);
-		get_account();
-		if (fast >= enough)
-			return fast;
-		sleep_ms(100);
-	}
-	show_account();
-	return fast;
+	wait_slowly((get_account(), fast = count_part(FAST, first, nr)) >= enough, ms);
+	psi_note("%u of %u pages are fast; told of %llu, %llu promoted, %llu failed", fast, nr,
+		 get_account().told - a.told, get_account().promoted - a.promoted,
+		 get_account().failed - a.failed);
+	EXPECT(fast >= enough, "only %u of %u pages are fast", fast, nr);
 }
 
-/* ---------------------------------- Cases ---------------------------------- */
+/* And nothing else is written there. */
+static void expect_fast(unsigned int enough, unsigned int ms)
+{
+	expect_part_fast(0, mem.nr, enough, ms);
+	expect_written();
+}
+
+/* Pages that are listed as hot */
+static unsigned int count_hot(void)
+{
+	FILE *file = fopen(VIEWS "hot_pages", "r");
+	unsigned int lines = 0;
+	char line[128];
+
+	EXPECT(file, "hot_pages");
+	while (fgets(line, sizeof(line), file))
+		lines++;
+	fclose(file);
+	return lines;
+}
+
+/* ---------------------------------- Who goes ---------------------------------- */
 
 static enum psi_result hot_goes_up(void)
 {
 	unsigned long long promoted, counted, fast, slow, samples;
-	unsigned int nr = 256, up;
-	char *mem;
+	unsigned int up;
 
-	require_tiers();
-	mem = slow_memory(nr, PAGE);
-	access_memory(mem, nr, PAGE, 20000000);
+	use_slow(256, PAGE);
 	promoted = get_account().promoted;
 	counted = get_vmstat("ksamplingd_promoted");
 	fast = get_vmstat("ksamplingd_samples_fast");
 	slow = get_vmstat("ksamplingd_samples_slow");
 	samples = get_vmstat("ksamplingd_samples");
-	promote(true);
-	switch_on();
-	up = wait_fast(mem, nr, PAGE, nr * 9 / 10, 30000);
-	psi_note("%u of %u pages are promoted", up, nr);
-	EXPECT(up >= nr * 9 / 10, "only %u of %u pages are fast", up, nr);
-	switch_off();
-	promote(false);
-	up = count_on(FAST, mem, nr, PAGE);
+	start();
+	expect_fast(mem.nr * 9 / 10, 30000);
+	stop();
+	up = count(FAST);
 	EXPECT(get_account().promoted - promoted == up, "%llu are said to be promoted, not %u",
 	       get_account().promoted - promoted, up);
 	EXPECT(get_vmstat("ksamplingd_promoted") - counted == up, "vmstat");
@@ -297,7 +378,6 @@ static enum psi_result hot_goes_up(void)
 	samples = get_vmstat("ksamplingd_samples") - samples;
 	EXPECT(fast && slow && fast + slow == samples, "%llu samples fast, %llu slow of %llu",
 	       fast, slow, samples);
-	expect_written(mem, nr, PAGE);
 	return PSI_PASS;
 }
 
@@ -306,108 +386,83 @@ static enum psi_result hot_for_a_moment(void)
 {
 	unsigned long long samples, told;
 	unsigned int nr = 64, up;
-	char *mem;
 
-	require_tiers();
-	mem = slow_memory(nr, PAGE);
-	access_memory(mem, nr, PAGE, 0);
-	EXPECT(!set_knob("window_ms", "%d", MOMENT_MS), "window_ms");
-	promote(true);
-	switch_on();
+	use_slow(nr, PAGE);
+	EXPECT(!set_test_pmu("accesses_per_s", 0), "accesses_per_s");
+	EXPECT(!set_knob("window_ms", "%d", MOMENT_MS * psi_slowness()), "window_ms");
+	start();
 	/* Until it is known what hot is */
 	wait_windows(2);
 	told = get_account().told;
 	samples = get_status("samples");
-	EXPECT(!set_test_pmu("accesses_per_s", 20000000), "accesses_per_s");
-	sleep_ms(MOMENT_MS * 2 / 3);
+	EXPECT(!set_test_pmu("accesses_per_s", PER_S), "accesses_per_s");
+	EXPECT(wait_until(get_status("samples") - samples > 8 * nr, MOMENT_MS * 2 / 3),
+	       "only %llu samples", get_status("samples") - samples);
 	EXPECT(!set_test_pmu("accesses_per_s", 0), "accesses_per_s");
-	samples = get_status("samples") - samples;
-	EXPECT(samples > 8 * nr, "only %llu samples", samples);
 	wait_windows(2);
-	up = count_on(FAST, mem, nr, PAGE);
-	psi_note("%llu samples, %u pages have moved", samples, up);
+	up = count(FAST);
+	psi_note("%llu samples, %u pages have moved", get_status("samples") - samples, up);
 	/* What is read late is of the next window. */
 	EXPECT(up < nr / 8, "%u of %u pages have moved for a moment's use", up, nr);
 	EXPECT(get_account().told - told < nr / 8, "told of %llu pages",
 	       get_account().told - told);
 
-	EXPECT(!set_test_pmu("accesses_per_s", 20000000), "accesses_per_s");
-	up = wait_fast(mem, nr, PAGE, nr * 9 / 10, 4 * MOMENT_MS);
-	EXPECT(up >= nr * 9 / 10, "only %u of %u pages are fast", up, nr);
+	EXPECT(!set_test_pmu("accesses_per_s", PER_S), "accesses_per_s");
+	expect_fast(nr * 9 / 10, 4 * MOMENT_MS);
 	return PSI_PASS;
+}
+
+/* What is hot stays, and nobody is told of it. */
+static void expect_nothing(unsigned long long told)
+{
+	EXPECT(wait_slowly(count_hot() >= mem.nr / 2, 20000), "only %u are hot", count_hot());
+	wait_windows(3);
+	EXPECT(count(SLOW) == mem.nr, "pages have moved");
+	EXPECT(get_account().told == told, "somebody was told");
 }
 
 static enum psi_result off_at_first(void)
 {
-	struct account before;
-	unsigned int nr = 64;
-	char *mem;
+	unsigned long long told;
 
-	require_tiers();
-	mem = slow_memory(nr, PAGE);
-	access_memory(mem, nr, PAGE, 20000000);
+	use_slow(64, PAGE);
 	EXPECT(!get_knob("promote"), "it is on");
-	before = get_account();
+	told = get_account().told;
 	switch_on();
-	sleep_ms(3000);
-	EXPECT(count_on(SLOW, mem, nr, PAGE) == nr, "pages have moved");
-	EXPECT(get_account().told == before.told, "somebody was told");
+	expect_nothing(told);
 
 	/* Nor from nodes that are not wanted; and fast memory is none of them. */
 	EXPECT(!set_knob("promote_nodes", "%d", FAST), "promote_nodes");
 	promote(true);
-	sleep_ms(3000);
-	EXPECT(count_on(SLOW, mem, nr, PAGE) == nr, "pages of another node have moved");
-	EXPECT(get_account().told == before.told, "somebody was told");
+	expect_nothing(told);
 
 	/* but what is hot already, as soon as they are. */
 	EXPECT(!set_knob("promote_nodes", "%d", SLOW), "promote_nodes");
-	EXPECT(wait_fast(mem, nr, PAGE, nr / 2, 20000) >= nr / 2, "nothing moves");
+	expect_fast(mem.nr / 2, 20000);
 	return PSI_PASS;
 }
 
 /* Many pages, of which few are the hottest that fit. */
 static enum psi_result cold_stays(void)
 {
-	unsigned int nr = 8192, hot = 256, up, tail;
-	char *mem;
+	unsigned int hot = 256, up, tail;
 
-	require_tiers();
 	REQUIRE(psi_slowness() == 1, "needs a kernel that does not check itself");
-	mem = slow_memory(nr, PAGE);
-	access_memory(mem, nr, PAGE, 20000000);
+	use_slow(8192, PAGE);
 	EXPECT(!set_knob("hot_target_mb", "1"), "hot_target_mb");
 	switch_on();
-	/* Before there is something to compare, two samples are many. */
-	sleep_ms(15000);
+	/* Before there is something to compare, two samples are many; a sample is 512. */
+	EXPECT(wait_slowly(number_in(VIEWS "histogram", "hot_from") >= 8 * 512, 30000),
+	       "few samples are many still");
 	promote(true);
-	sleep_ms(10000);
-	up = count_on(FAST, mem, nr, PAGE);
-	tail = count_on(FAST, mem + nr / 2 * PAGE, nr / 2, PAGE);
-	psi_note("%u pages of %u are promoted, %u of the colder half", up, nr, tail);
-	EXPECT(up >= hot / 4, "only %u pages are promoted", up);
+	expect_part_fast(0, mem.nr, hot / 4, 10000);
+	wait_windows(50);
+	up = count(FAST);
+	tail = count_part(FAST, mem.nr / 2, mem.nr / 2);
+	psi_note("%u pages of %u are promoted, %u of the colder half", up, mem.nr, tail);
 	EXPECT(up <= hot * 4, "%u pages are promoted, where %u fit", up, hot);
 	EXPECT(tail <= hot / 16, "%u of the colder half are promoted", tail);
 	return PSI_PASS;
-}
-
-/* Huge pages in a range */
-static unsigned long huge_kb(char *mem, size_t size)
-{
-	unsigned long from = 0, to = 0, kb, sum = 0;
-	FILE *file = fopen("/proc/self/smaps", "r");
-	char line[256];
-
-	EXPECT(file, "smaps");
-	while (fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "%lx-%lx ", &from, &to) == 2)
-			continue;
-		if (sscanf(line, "AnonHugePages: %lu", &kb) == 1 &&
-		    from < (unsigned long)mem + size && to > (unsigned long)mem)
-			sum += kb;
-	}
-	fclose(file);
-	return sum;
 }
 
 /* Huge pages go whole, and no more of them than the rate allows. */
@@ -416,19 +471,15 @@ static enum psi_result rate(void)
 	unsigned int nr = 24, mb_per_s = 4, up;
 	double seconds;
 	__u64 from;
-	char *mem;
 
-	require_tiers();
-	mem = slow_memory(nr, HUGE);
-	REQUIRE(huge_kb(mem, nr * HUGE) == nr * HUGE / 1024, "no huge pages");
-	access_memory(mem, nr, HUGE, 20000000);
+	use_slow(nr, HUGE);
 	EXPECT(!set_knob("promote_mb_per_s", "%u", mb_per_s), "promote_mb_per_s");
 	switch_on();
-	sleep_ms(2000);
+	EXPECT(wait_slowly(count_hot() == nr, 20000), "only %u are hot", count_hot());
 	promote(true);
 	from = now_ns();
 	sleep_ms(8000);
-	up = count_on(FAST, mem, nr, HUGE);
+	up = count(FAST);
 	seconds = (now_ns() - from) / 1e9;
 	psi_note("%u MB in %.2f s at %u MB/s", 2 * up, seconds, mb_per_s);
 	/* One at once, and one ahead of time */
@@ -436,323 +487,8 @@ static enum psi_result rate(void)
 	EXPECT(2 * up >= mb_per_s * seconds * 0.7, "too slow: %u MB in %.2f s", 2 * up,
 	       seconds);
 	EXPECT(!set_knob("promote_mb_per_s", "1000"), "promote_mb_per_s");
-	EXPECT(wait_fast(mem, nr, HUGE, nr, 20000) == nr, "not all are promoted");
-	EXPECT(huge_kb(mem, nr * HUGE) == nr * HUGE / 1024, "some were split: %lu kB are left",
-	       huge_kb(mem, nr * HUGE));
-	return PSI_PASS;
-}
-
-static enum psi_result knobs(void)
-{
-	static const struct {
-		const char *name;
-		const char *good;
-		const char *bad[5];
-	} all[] = {
-		{ "promote", "1", { "2", "-1", "x", "1x", "4294967297" } },
-		{ "promote_mb_per_s", "7", { "0", "-1", "x", "100001", "4294967297" } },
-		{ "promote_nodes", "1", { "1000", "0-1000", "x", "-1", "3-1" } },
-	};
-	char before[64], after[64], path[128];
-	size_t i, k;
-
-	REQUIRE(!access(KNOBS "promote", F_OK), "no promotion");
-	undo_later(no_promotion);
-	for (i = 0; i < ARRAY_SIZE(all); i++) {
-		snprintf(path, sizeof(path), KNOBS "%s", all[i].name);
-		EXPECT(!set_knob(all[i].name, "%s", all[i].good), "%s: %s", all[i].name,
-		       all[i].good);
-		EXPECT(read_text(path, before, sizeof(before)) > 0, "%s", path);
-		EXPECT(atoi(before) == atoi(all[i].good), "%s is %s", all[i].name, before);
-		for (k = 0; k < ARRAY_SIZE(all[i].bad); k++) {
-			EXPECT(set_knob(all[i].name, "%s", all[i].bad[k]) == -EINVAL,
-			       "%s takes %s", all[i].name, all[i].bad[k]);
-			EXPECT(read_text(path, after, sizeof(after)) > 0 &&
-			       !strcmp(before, after), "%s: %s changes %s to %s", all[i].name,
-			       all[i].bad[k], before, after);
-		}
-	}
-	return PSI_PASS;
-}
-
-/* Root without any privilege: the files are its own, and that is not enough. */
-static void write_unprivileged(void *results)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct none[2] = {};
-	atomic_int *result = results;
-
-	syscall(SYS_capset, &header, none);
-	result[0] = set_knob("promote", "1");
-	result[1] = set_knob("promote_mb_per_s", "3");
-	result[2] = set_knob("promote_nodes", "%d", FAST);
-	result[3] = 1;
-	for (;;)
-		pause();
-}
-
-static void write_as_user(void *results)
-{
-	atomic_int *result = results;
-
-	if (setresuid(1000, 1000, 1000))
-		_exit(1);
-	result[0] = set_knob("promote", "1");
-	result[1] = set_knob("promote_mb_per_s", "3");
-	result[2] = set_knob("promote_nodes", "%d", FAST);
-	result[3] = 1;
-	for (;;)
-		pause();
-}
-
-static enum psi_result privilege(void)
-{
-	atomic_int *result = shared_alloc(4 * sizeof(*result));
-	atomic_int *of_user = shared_alloc(4 * sizeof(*of_user));
-	int i;
-
-	require_tiers();
-	undo_later(no_promotion);
-	start_load(-1, write_unprivileged, result);
-	start_load(-1, write_as_user, of_user);
-	while (!result[3] || !of_user[3])
-		sleep_ms(5);
-	for (i = 0; i < 3; i++) {
-		EXPECT(result[i] == -EPERM, "knob %d: %d", i, result[i]);
-		EXPECT(of_user[i] == -EACCES, "knob %d: a user gets %d", i, of_user[i]);
-	}
-	EXPECT(!get_knob("promote"), "it is on");
-	EXPECT(get_knob("promote_mb_per_s") == 100, "the rate has changed");
-	EXPECT(get_knob("promote_nodes") != FAST, "the nodes have changed");
-	return PSI_PASS;
-}
-
-/* What is bound to the slow node stays, and so does what is locked or held. */
-static enum psi_result who_stays(void)
-{
-	unsigned long long policy, pinned, busy;
-	unsigned int nr = 32, i;
-	int ends[2], fd;
-	char *mem;
-
-	require_tiers();
-	mem = slow_memory(4 * nr, PAGE);
-	/* The first part is free to go. */
-	EXPECT(!set_policy(mem + nr * PAGE, nr * PAGE, MPOL_BIND, 1UL << SLOW), "mbind");
-	EXPECT(!mlock(mem + 2 * nr * PAGE, nr * PAGE), "mlock");
-	EXPECT(!pipe(ends), "pipe");
-	fcntl(ends[1], F_SETPIPE_SZ, 4 * nr * PAGE);
-	for (i = 3 * nr; i < 4 * nr; i++) {
-		struct iovec page = { mem + i * PAGE, PAGE };
-
-		fd = vmsplice(ends[1], &page, 1, 0);
-		EXPECT(fd == (int)PAGE, "vmsplice");
-	}
-	access_memory(mem, 4 * nr, PAGE, 20000000);
-	policy = get_failed("policy");
-	pinned = get_failed("pinned");
-	busy = get_failed("busy");
-	promote(true);
-	switch_on();
-	EXPECT(wait_fast(mem, nr, PAGE, nr, 30000) == nr, "what is free to go is not promoted");
-	sleep_ms(15000);
-	EXPECT(count_on(SLOW, mem + nr * PAGE, nr, PAGE) == nr, "mbind() is not kept");
-	EXPECT(count_on(SLOW, mem + 2 * nr * PAGE, nr, PAGE) == nr, "mlocked pages have moved");
-	EXPECT(count_on(SLOW, mem + 3 * nr * PAGE, nr, PAGE) == nr, "pages in a pipe have moved");
-	policy = get_failed("policy") - policy;
-	pinned = get_failed("pinned") - pinned;
-	busy = get_failed("busy") - busy;
-	psi_note("policy %llu, pinned %llu, busy %llu", policy, pinned, busy);
-	EXPECT(policy >= nr / 2 && policy <= nr, "policy: %llu", policy);
-	EXPECT(pinned >= nr / 2 && pinned <= nr, "pinned: %llu", pinned);
-	/* Once in 3.5 s at most */
-	EXPECT(busy && busy <= 14 * nr, "busy: %llu", busy);
-	/* and not for ever, but as long as it is hot. */
-	close(ends[0]);
-	close(ends[1]);
-	EXPECT(wait_fast(mem + 3 * nr * PAGE, nr, PAGE, nr, 20000) == nr,
-	       "what was in a pipe is not promoted");
-	EXPECT(count_on(SLOW, mem + nr * PAGE, 2 * nr, PAGE) == 2 * nr,
-	       "what has to stay has moved");
-	expect_written(mem, 4 * nr, PAGE);
-	return PSI_PASS;
-}
-
-static enum psi_result task_policy(void)
-{
-	unsigned long nodes = 1UL << SLOW;
-	unsigned int nr = 32;
-	char *mem;
-
-	require_tiers();
-	mem = slow_memory(nr, PAGE);
-	access_memory(mem, nr, PAGE, 20000000);
-	EXPECT(!syscall(SYS_set_mempolicy, MPOL_BIND, &nodes, 64), "set_mempolicy");
-	promote(true);
-	switch_on();
-	sleep_ms(5000);
-	nr -= count_on(SLOW, mem, nr, PAGE);
-	EXPECT(!syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0), "set_mempolicy");
-	EXPECT(!nr, "%u pages have moved", nr);
-	EXPECT(get_failed("policy") > 0, "the reason is another one");
-	return PSI_PASS;
-}
-
-static unsigned long free_kb(int node)
-{
-	char path[64], text[8192], *at;
-
-	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/meminfo", node);
-	EXPECT(read_text(path, text, sizeof(text)) > 0, "%s", path);
-	at = strstr(text, "MemFree:");
-	EXPECT(at, "%s", text);
-	return strtoul(at + strlen("MemFree:"), NULL, 10);
-}
-
-/* Takes what there is on the fast node, which then has no room. */
-static char *fill_fast_node(void)
-{
-	size_t size = (free_kb(FAST) + 1024) / 1024 * 1024 * 1024;
-	char *mem;
-
-	REQUIRE(!booted_with(NODE_GOES), "the kernel itself has no other memory");
-	mem = map(size, PAGE);
-	EXPECT(!set_policy(mem, size, MPOL_PREFERRED, 1UL << FAST), "mbind");
-	memset(mem, 1, size);
-	return mem;
-}
-
-/* What waits for room is freed, and other memory comes to be there. */
-static enum psi_result freed_meanwhile(void)
-{
-	unsigned long long gone, full;
-	unsigned int nr = 512, round;
-	char *mem;
-
-	require_tiers();
-	mem = slow_memory(nr, PAGE);
-	access_memory(mem, nr, PAGE, 20000000);
-	fill_fast_node();
-	gone = get_failed("gone") + get_failed("cold");
-	full = get_failed("full");
-	promote(true);
-	switch_on();
-	for (round = 0; round < 10; round++) {
-		sleep_ms(1000);
-		madvise(mem, nr * PAGE, MADV_DONTNEED);
-		EXPECT(!set_policy(mem, nr * PAGE, MPOL_BIND, 1UL << SLOW), "mbind");
-		memset(mem, 1, nr * PAGE / 2);
-		EXPECT(!set_policy(mem, nr * PAGE, MPOL_DEFAULT, 0), "mbind");
-		get_account();
-	}
-	switch_off();
-	sleep_ms(3000);
-	EXPECT(!get_account().queued, "%llu are queued still", get_account().queued);
-	gone = get_failed("gone") + get_failed("cold") - gone;
-	psi_note("gone or cold %llu, full %llu", gone, get_failed("full") - full);
-	EXPECT(gone, "nothing was freed while it was queued");
-	return PSI_PASS;
-}
-
-/* Everything on and off, while all else goes on. */
-static enum psi_result on_and_off(void)
-{
-	unsigned int nr = 1024, i, k;
-	void *pages[64];
-	int nodes[64], status[64];
-	char *mem;
-
-	require_tiers();
-	mem = slow_memory(nr, PAGE);
-	access_memory(mem, nr, PAGE, 20000000);
-	switch_on();
-	for (i = 0; i < 60; i++) {
-		promote(i % 2 == 0);
-		get_account();
-		if (i % 5 == 4)
-			switch_off();
-		/* Back again, as others could do */
-		for (k = 0; k < 64; k++) {
-			pages[k] = mem + k * PAGE;
-			nodes[k] = SLOW;
-		}
-		syscall(SYS_move_pages, 0, 64, pages, nodes, status, 2 /* MPOL_MF_MOVE */);
-		sleep_ms(50);
-		if (i % 5 == 4)
-			switch_on();
-	}
-	promote(false);
-	/* Whoever has ended is seen for a moment. */
-	for (i = 0; find_task("kspromoted") && i < 100; i++)
-		sleep_ms(10);
-	EXPECT(!find_task("kspromoted"), "the thread is there still");
-	EXPECT(!get_account().queued, "some are queued");
-	EXPECT(!get_promotion("past_bytes"), "something is remembered");
-	return PSI_PASS;
-}
-
-static enum psi_result full(void)
-{
-	unsigned long long failed, demoted;
-	unsigned int nr = 512, up;
-	char *mem;
-
-	require_tiers();
-	mem = slow_memory(nr, PAGE);
-	access_memory(mem, nr, PAGE, 20000000);
-	fill_fast_node();
-	failed = get_failed("full");
-	promote(true);
-	switch_on();
-	sleep_ms(15000);
-	up = count_on(FAST, mem, nr, PAGE);
-	psi_note("%u are promoted, %llu not, %lu kB are free", up, get_failed("full") - failed,
-		 free_kb(FAST));
-	EXPECT(up <= nr / 8, "%u are promoted where there is no room", up);
-	EXPECT(get_failed("full") > failed, "the reason is another one");
-
-	/* With demotion, there comes to be room. */
-	demoted = get_vmstat("pgdemote_kswapd");
-	EXPECT(!write_text(DEMOTION, "1"), "demotion");
-	promote(false);
-	promote(true);
-	up = wait_fast(mem, nr, PAGE, nr / 2, 60000);
-	psi_note("%u are promoted, %llu demoted", up, get_vmstat("pgdemote_kswapd") - demoted);
-	EXPECT(up >= nr / 2, "only %u are promoted", up);
-	/* With more memory, so many have room between the high and the low watermark. */
-	EXPECT(psi_slowness() > 1 || get_vmstat("pgdemote_kswapd") > demoted,
-	       "nothing was demoted");
-	return PSI_PASS;
-}
-
-/* What stays hot until there is room is promoted then, though all tries had failed. */
-static enum psi_result room_later(void)
-{
-	unsigned long long failed, told;
-	unsigned int nr = 512, ms;
-	char *mem, *filling;
-
-	require_tiers();
-	mem = slow_memory(nr, PAGE);
-	access_memory(mem, nr, PAGE, 20000000);
-	filling = fill_fast_node();
-	failed = get_failed("full");
-	promote(true);
-	told = get_account().told;
-	switch_on();
-	for (ms = 0; get_failed("full") - failed < nr && ms < 30000; ms += 100)
-		sleep_ms(100);
-	told = get_account().told - told;
-	psi_note("%llu of %u pages were told of in %u ms, %llu failed", told, nr, ms,
-		 get_failed("full") - failed);
-	EXPECT(get_failed("full") - failed >= nr, "only %llu have failed",
-	       get_failed("full") - failed);
-	EXPECT(told <= nr * (ms / 3500 + 2ULL), "told of %llu times", told);
-	EXPECT(count_on(FAST, mem, nr, PAGE) <= nr / 8, "there is room");
-	unmap(filling);
-	EXPECT(wait_fast(mem, nr, PAGE, nr * 9 / 10, 20000) >= nr * 9 / 10,
-	       "only %u are promoted", count_on(FAST, mem, nr, PAGE));
-	expect_written(mem, nr, PAGE);
+	expect_fast(nr, 20000);
+	EXPECT(is_huge(), "some were split");
 	return PSI_PASS;
 }
 
@@ -769,23 +505,144 @@ static void huge_pages_again(void)
  */
 static enum psi_result few_pages(void)
 {
-	unsigned int nr = 4, round;
-	char *mem;
+	unsigned int round;
 
-	require_tiers();
 	EXPECT(!pin_to_cpu(online_cpus() - 1), "the last CPU");
 	undo_later(huge_pages_again);
 	write_text(HUGE_PAGES, "never");
 	for (round = 0; round < 4; round++) {
-		mem = slow_memory(nr, PAGE);
-		access_memory(mem, nr, PAGE, 20000000);
-		promote(true);
-		switch_on();
-		EXPECT(wait_fast(mem, nr, PAGE, nr, 5000) == nr, "round %u: only %u are promoted",
-		       round, count_on(FAST, mem, nr, PAGE));
-		switch_off();
-		promote(false);
+		use_slow(4, PAGE);
+		start();
+		expect_fast(mem.nr, 5000);
+		stop();
 	}
+	return PSI_PASS;
+}
+
+/* ----------------------------------- Knobs ----------------------------------- */
+
+static enum psi_result knobs(void)
+{
+	static const struct {
+		const char *name, *good, *bad[6];
+	} all[] = {
+		{ "promote", "1", { "2", "-1", "x", "1x", "4294967297" } },
+		{ "promote_mb_per_s", "7", { "0", "-1", "x", "100001", "4294967297" } },
+		{ "promote_nodes", "1", { "1000", "0-1000", "x", "-1", "3-1" } },
+	};
+	size_t i;
+
+	REQUIRE(!access(KNOBS "promote", F_OK), "no promotion");
+	undo_later(no_promotion);
+	for (i = 0; i < ARRAY_SIZE(all); i++)
+		expect_checked(all[i].name, all[i].good, all[i].bad);
+	return PSI_PASS;
+}
+
+static enum psi_result privilege(void)
+{
+	static const struct knob all[] = {
+		{ "promote", "1" }, { "promote_mb_per_s", "3" }, { "promote_nodes", "0" },
+	};
+
+	require_tiers();
+	undo_later(no_promotion);
+	expect_privileged(all, ARRAY_SIZE(all));
+	return PSI_PASS;
+}
+
+/* ---------------------------------- Who stays ---------------------------------- */
+
+struct stayer {
+	const char *reason;
+	unsigned int first, nr;
+	bool again;		/* as long as it is hot: what failed is told of anew */
+};
+
+/* They are tried, and stay; what is before the first of them goes. */
+static void expect_stay(const struct stayer *s, size_t count)
+{
+	unsigned long long before[4], failed, most;
+	__u64 from = now_ns();
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		before[i] = get_failed(s[i].reason);
+	start();
+	if (s[0].first)
+		expect_part_fast(0, s[0].first, s[0].first, 30000);
+	for (i = 0; i < count; i++)
+		EXPECT(wait_slowly(get_failed(s[i].reason) - before[i] >= s[i].nr / 2, 30000),
+		       "%s: only %llu of %u", s[i].reason, get_failed(s[i].reason) - before[i],
+		       s[i].nr);
+	/* None of them is tried again, but those for which there is hope. */
+	sleep_ms(TRIES_MS);
+	for (i = 0; i < count; i++) {
+		failed = get_failed(s[i].reason) - before[i];
+		most = s[i].nr;
+		if (s[i].again)
+			most *= (now_ns() - from) / NSEC_PER_MSEC / 3500 + 1;
+		psi_note("%s: %u pages, %llu failures", s[i].reason, s[i].nr, failed);
+		EXPECT(count_part(SLOW, s[i].first, s[i].nr) == s[i].nr, "%s: some have moved",
+		       s[i].reason);
+		EXPECT(failed <= most, "%s: %llu failures", s[i].reason, failed);
+	}
+	get_account();
+}
+
+static int ends[2] = { -1, -1 };
+
+static void close_ends(void)
+{
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (ends[i] >= 0)
+			close(ends[i]);
+		ends[i] = -1;
+	}
+}
+
+/* A pipe has them. */
+static void hold(unsigned int first, unsigned int nr)
+{
+	struct iovec pages;
+	unsigned int i;
+
+	undo_later(close_ends);
+	EXPECT(!pipe(ends), "pipe");
+	fcntl(ends[1], F_SETPIPE_SZ, nr * PAGE);
+	for (i = first; i < first + nr; i++) {
+		pages = (struct iovec) { page(i), PAGE };
+		EXPECT(vmsplice(ends[1], &pages, 1, 0) == (ssize_t)PAGE, "vmsplice");
+	}
+}
+
+/* What is bound to the slow node stays, and so does what is locked or held. */
+static enum psi_result who_stays(void)
+{
+	static const struct stayer all[] = {
+		{ "policy", 32, 32 }, { "pinned", 64, 32 }, { "busy", 96, 32, true },
+	};
+
+	use_slow(128, PAGE);
+	set_policy(page(32), 32 * PAGE, MPOL_BIND, SLOW);
+	EXPECT(!mlock(page(64), 32 * PAGE), "mlock");
+	hold(96, 32);
+	expect_stay(all, ARRAY_SIZE(all));
+	/* and not for ever, but as long as it is hot. */
+	close_ends();
+	expect_part_fast(96, 32, 32, 20000);
+	EXPECT(count_part(SLOW, 32, 64) == 64, "what has to stay has moved");
+	expect_written();
+	return PSI_PASS;
+}
+
+static enum psi_result task_policy(void)
+{
+	use_slow(32, PAGE);
+	set_task_policy(MPOL_BIND, SLOW);
+	expect_stay(&(struct stayer) { "policy", 0, 32 }, 1);
 	return PSI_PASS;
 }
 
@@ -800,97 +657,58 @@ static void close_ring(void)
 static enum psi_result pinned_for_long(void)
 {
 	struct io_uring_params params = {};
-	unsigned long long pinned;
 	struct iovec buffer;
-	unsigned int nr = 64;
-	char *mem;
 
 	require_tiers();
 	ring = syscall(__NR_io_uring_setup, 4, &params);
 	REQUIRE(ring >= 0, "needs io_uring");
 	undo_later(close_ring);
-	mem = slow_memory(nr, PAGE);
-	buffer = (struct iovec) { mem, nr / 2 * PAGE };
+	use_slow(64, PAGE);
+	buffer = (struct iovec) { page(32), 32 * PAGE };
 	EXPECT(!syscall(__NR_io_uring_register, ring, IORING_REGISTER_BUFFERS, &buffer, 1),
 	       "register: %d", errno);
-	REQUIRE(count_on(SLOW, mem, nr, PAGE) == nr, "slow memory cannot be pinned");
-	access_memory(mem, nr, PAGE, 20000000);
-	pinned = get_failed("pinned");
-	promote(true);
-	switch_on();
-	EXPECT(wait_fast(mem + nr / 2 * PAGE, nr / 2, PAGE, nr / 2, 20000) == nr / 2,
-	       "what is not pinned is not promoted");
-	sleep_ms(2000);
-	EXPECT(count_on(SLOW, mem, nr / 2, PAGE) == nr / 2, "pinned pages have moved");
-	pinned = get_failed("pinned") - pinned;
-	EXPECT(pinned >= nr / 4 && pinned <= nr / 2, "pinned: %llu", pinned);
-	expect_written(mem, nr, PAGE);
+	REQUIRE(count(SLOW) == 64, "slow memory cannot be pinned");
+	expect_stay(&(struct stayer) { "pinned", 32, 32 }, 1);
+	expect_written();
 	return PSI_PASS;
 }
 
 /* ------------------------------- More than one user ------------------------------- */
 
-static struct {
-	char *mem;
-	unsigned int nr;
-	atomic_int *users;
-} common;
+static atomic_int *uses;
 
 static void use_common(void *unused)
 {
-	unsigned int i, sum = 0;
+	unsigned int i;
 
-	for (i = 0; i < common.nr; i++)
-		sum += __atomic_load_n(&common.mem[i * PAGE], __ATOMIC_RELAXED);
-	*common.users += 1 + (sum & 0);
+	for (i = 0; i < mem.nr; i++)
+		__atomic_load_n(page(i), __ATOMIC_RELAXED);
+	++*uses;
 	for (;;)
 		pause();
 }
 
 /* Some others map what this program has. */
-static void share(char *mem, unsigned int nr, int others)
+static void share(int others)
 {
-	common.mem = mem;
-	common.nr = nr;
-	common.users = shared_alloc(sizeof(*common.users));
-	while (others--)
-		start_load(-1, use_common, NULL);
-}
+	int i;
 
-static void wait_users(int users)
-{
-	while (*common.users < users)
-		sleep_ms(10);
+	uses = shared_alloc(sizeof(*uses));
+	for (i = 0; i < others; i++)
+		start_load(-1, use_common, NULL);
+	EXPECT(wait_until(*uses == others, 10000), "only %d others use it", *uses);
 }
 
 static enum psi_result shared_pages(void)
 {
-	unsigned long long shared;
-	unsigned int nr = 64, up;
-	char *mem;
-
-	require_tiers();
-	mem = map_as(MAP_SHARED, nr * PAGE, PAGE);
-	make_slow(mem, nr, PAGE);
-	access_memory(mem, nr, PAGE, 20000000);
-	share(mem, nr, 9);
-	wait_users(9);
-	shared = get_failed("shared");
-	promote(true);
-	switch_on();
-	sleep_ms(5000);
-	EXPECT(count_on(SLOW, mem, nr, PAGE) == nr, "what ten programs use has moved");
-	shared = get_failed("shared") - shared;
-	EXPECT(shared >= nr / 2 && shared <= nr, "shared: %llu", shared);
-
+	use_slow_as(MAP_SHARED, 64, PAGE);
+	share(9);
+	expect_stay(&(struct stayer) { "shared", 0, 64 }, 1);
 	promote(false);
 	stop_all_loads();
-	share(mem, nr, 3);
-	wait_users(3);
+	share(3);
 	promote(true);
-	up = wait_fast(mem, nr, PAGE, nr, 20000);
-	EXPECT(up == nr, "of what four programs use, only %u are promoted", up);
-	expect_written(mem, nr, PAGE);
+	expect_fast(64, 20000);
 	return PSI_PASS;
 }
 
@@ -899,14 +717,26 @@ static void drop_cache(void)
 	write_text("/proc/sys/vm/drop_caches", "1");
 }
 
+static int sum_up(void)
+{
+	unsigned int i;
+	int sum = 0;
+
+	for (i = 0; i < mem.nr; i++)
+		sum += __atomic_load_n(page(i), __ATOMIC_RELAXED);
+	return sum;
+}
+
+static void unmap_file(void)
+{
+	munmap(mem.at, mem.nr * mem.size);
+}
+
 /* Pages of the page cache, clean ones, and who maps them finds what is on the disk. */
 static enum psi_result file_pages(void)
 {
-	unsigned long nodes = 1UL << SLOW;
-	unsigned int nr = 64, i, up;
 	const char *disk;
-	int fd, sum = 0;
-	char *mem;
+	int fd, sum;
 
 	require_tiers();
 	REQUIRE(!booted_with(NODE_GOES), "the cache of a disk is not put where it may have to go");
@@ -915,118 +745,244 @@ static enum psi_result file_pages(void)
 	fd = open(disk, O_RDONLY);
 	EXPECT(fd >= 0, "%s", disk);
 	undo_later(drop_cache);
-	mem = mmap(NULL, nr * PAGE, PROT_READ, MAP_SHARED, fd, 0);
+	mem.nr = 64;
+	mem.size = PAGE;
+	mem.at = mmap(NULL, mem.nr * PAGE, PROT_READ, MAP_SHARED, fd, 0);
 	close(fd);
-	EXPECT(mem != MAP_FAILED, "mmap");
-	EXPECT(!syscall(SYS_set_mempolicy, MPOL_BIND, &nodes, 64), "set_mempolicy");
-	for (i = 0; i < nr; i++)
-		sum += __atomic_load_n(&mem[i * PAGE], __ATOMIC_RELAXED);
-	EXPECT(!syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0), "set_mempolicy");
-	EXPECT(count_on(SLOW, mem, nr, PAGE) == nr, "the cache is elsewhere");
-	access_memory(mem, nr, PAGE, 20000000);
-	share(mem, nr, 2);
-	wait_users(2);
-	promote(true);
-	switch_on();
-	up = wait_fast(mem, nr, PAGE, nr, 20000);
-	for (i = 0; i < nr; i++)
-		sum -= __atomic_load_n(&mem[i * PAGE], __ATOMIC_RELAXED);
-	munmap(mem, nr * PAGE);
-	EXPECT(up == nr, "only %u are promoted", up);
-	EXPECT(!sum, "there is something else in some page");
+	EXPECT(mem.at != MAP_FAILED, "mmap");
+	undo_later(unmap_file);
+	set_task_policy(MPOL_BIND, SLOW);
+	sum = sum_up();
+	usual_task_policy();
+	EXPECT(count(SLOW) == mem.nr, "the cache is elsewhere");
+	access_memory();
+	share(2);
+	start();
+	expect_part_fast(0, mem.nr, mem.nr, 20000);
+	EXPECT(sum_up() == sum, "there is something else in some page");
 	return PSI_PASS;
 }
 
 /* As an administrator, or a program that knows better, could do */
 static void move_to_and_fro(void *pid)
 {
-	unsigned int i, node = 0, seed = 1;
 	void *pages[64];
 	int nodes[64], status[64];
+	unsigned int i, node = 0;
 
 	for (;; node = !node) {
 		for (i = 0; i < 64; i++) {
-			seed = seed * 1103515245 + 12345;
-			pages[i] = common.mem + seed / 65536 % common.nr * PAGE;
+			pages[i] = page(random_below(mem.nr));
 			nodes[i] = node;
 		}
-		syscall(SYS_move_pages, *(pid_t *)pid, 64, pages, nodes, status, 2);
-		++*common.users;
-		usleep(1000);
+		syscall(SYS_move_pages, *(pid_t *)pid, 64, pages, nodes, status, MPOL_MF_MOVE);
+		++*uses;
+		pause_us(2000);
 	}
 }
 
 static enum psi_result moved_by_others(void)
 {
-	unsigned long long promoted = 0;
 	pid_t self = getpid();
-	unsigned int nr = 512, i;
 	struct account before;
-	char *mem;
 
-	require_tiers();
-	mem = slow_memory(nr, PAGE);
-	access_memory(mem, nr, PAGE, 20000000);
-	common.mem = mem;
-	common.nr = nr;
-	common.users = shared_alloc(sizeof(*common.users));
+	use_slow(512, PAGE);
+	uses = shared_alloc(sizeof(*uses));
 	start_load(1, move_to_and_fro, &self);
 	before = get_account();
-	promote(true);
-	switch_on();
-	for (i = 0; i < 100 || (i < 1000 && promoted <= nr / 2); i++) {
-		sleep_ms(50);
-		promoted = get_account().promoted - before.promoted;
-	}
+	start();
+	EXPECT(wait_slowly(get_account().promoted - before.promoted > mem.nr / 2 && *uses > 500,
+			   60000), "moved %d times, and %llu promoted", *uses,
+	       get_account().promoted - before.promoted);
 	stop_all_loads();
-	psi_note("%d times to and fro, %llu told, %llu promoted", *common.users,
+	psi_note("%d times to and fro, %llu told, %llu promoted", *uses,
 		 get_account().told - before.told, get_account().promoted - before.promoted);
-	EXPECT(*common.users > 10, "nobody moves it");
-	EXPECT(get_account().promoted - before.promoted > nr / 2, "nothing is promoted");
-	expect_written(mem, nr, PAGE);
+	expect_written();
 	return PSI_PASS;
 }
 
 /* Told of again while they wait: the first one counts, the others find it gone. */
 static enum psi_result told_twice(void)
 {
-	unsigned int nr = 1024, i, up;
 	struct account before, after;
-	char *mem;
+	unsigned int i, up;
 
-	require_tiers();
-	mem = slow_memory(nr, PAGE);
-	access_memory(mem, nr, PAGE, 20000000);
+	use_slow(1024, PAGE);
 	/* 2 MiB go at once. */
 	EXPECT(!set_knob("promote_mb_per_s", "1"), "promote_mb_per_s");
 	before = get_account();
-	promote(true);
-	switch_on();
+	start();
 	for (i = 0; i < 8; i++) {
-		sleep_ms(400);
+		after = get_account();
+		wait_slowly(get_account().told > after.told, 400);
 		EXPECT(!set_knob("promote_nodes", i % 2 ? "\n" : "1"), "promote_nodes");
-		get_account();
 	}
 	EXPECT(!set_knob("promote_mb_per_s", "1000"), "promote_mb_per_s");
-	up = wait_fast(mem, nr, PAGE, nr, 40000);
-	sleep_ms(2000);
-	/* What is counted below must not change meanwhile. */
-	switch_off();
-	promote(false);
-	after = get_account();
-	psi_note("%u pages: %llu told, %llu promoted", nr, after.told - before.told,
-		 after.promoted - before.promoted);
 	/* It takes long until the last one is hot, and longer in a kernel that checks itself. */
-	EXPECT(up >= nr / 2, "only %u are promoted", up);
-	EXPECT(after.told - before.told > up + nr / 32, "nothing is told of twice");
-	up = count_on(FAST, mem, nr, PAGE);
+	expect_fast(mem.nr / 2, 40000);
+	/* What is counted below must not change meanwhile. */
+	stop();
+	after = get_account();
+	up = count(FAST);
+	psi_note("%u pages: %llu told, %llu promoted", mem.nr, after.told - before.told,
+		 after.promoted - before.promoted);
+	EXPECT(after.told - before.told > up + mem.nr / 32, "nothing is told of twice");
 	EXPECT(after.promoted - before.promoted == up, "%u are fast, %llu promoted", up,
 	       after.promoted - before.promoted);
-	expect_written(mem, nr, PAGE);
 	return PSI_PASS;
 }
 
-/* ------------------------------ Others who move pages ------------------------------ */
+/* ---------------------------------- No room ---------------------------------- */
+
+static unsigned long free_kb(int node)
+{
+	char path[64], text[8192], *at;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/meminfo", node);
+	EXPECT(read_text(path, text, sizeof(text)) > 0, "%s", path);
+	at = strstr(text, "MemFree:");
+	EXPECT(at, "%s", text);
+	return strtoul(at + strlen("MemFree:"), NULL, 10);
+}
+
+static char *fill(int node, size_t size)
+{
+	char *at = map(MAP_PRIVATE, size, PAGE);
+
+	set_policy(at, size, MPOL_PREFERRED, node);
+	memset(at, 1, size);
+	return at;
+}
+
+/* Takes what there is on the fast node, which then has no room. */
+static char *fill_fast_node(void)
+{
+	REQUIRE(!booted_with(NODE_GOES), "the kernel itself has no other memory");
+	return fill(FAST, (free_kb(FAST) + 1024) / 1024 * 1024 * 1024);
+}
+
+/* Hot memory that is slow because there is no room for it. Return: what takes the room */
+static char *no_room(void)
+{
+	unsigned long long full, told;
+	char *filling;
+	__u64 from;
+
+	use_slow(512, PAGE);
+	filling = fill_fast_node();
+	full = get_failed("full");
+	told = get_account().told;
+	from = now_ns();
+	start();
+	wait_slowly(get_failed("full") - full >= mem.nr, 30000);
+	full = get_failed("full") - full;
+	told = get_account().told - told;
+	psi_note("%llu times told of %u pages, and %llu times they failed", told, mem.nr, full);
+	EXPECT(full >= mem.nr, "only %llu have failed", full);
+	EXPECT(told <= mem.nr * ((now_ns() - from) / NSEC_PER_MSEC / 3500 + 2),
+	       "told of %llu times", told);
+	EXPECT(count(FAST) <= mem.nr / 8, "%u are promoted where there is no room", count(FAST));
+	return filling;
+}
+
+/* With demotion, there comes to be room. */
+static enum psi_result full(void)
+{
+	unsigned long long demoted;
+
+	no_room();
+	demoted = get_vmstat("pgdemote_kswapd");
+	EXPECT(!write_text(DEMOTION, "1"), "demotion");
+	promote(false);
+	promote(true);
+	expect_fast(mem.nr / 2, 60000);
+	psi_note("%llu are demoted", get_vmstat("pgdemote_kswapd") - demoted);
+	return PSI_PASS;
+}
+
+/* What stays hot until there is room is promoted then, though all tries had failed. */
+static enum psi_result room_later(void)
+{
+	unmap(no_room());
+	expect_fast(mem.nr * 9 / 10, 20000);
+	return PSI_PASS;
+}
+
+/* What waits for room is freed, and other memory comes to be there. */
+static enum psi_result freed_meanwhile(void)
+{
+	unsigned long long gone;
+	unsigned int round;
+
+	use_slow(512, PAGE);
+	fill_fast_node();
+	gone = get_failed("gone") + get_failed("cold");
+	start();
+	for (round = 0; round < 10; round++) {
+		EXPECT(wait_slowly(get_account().queued, 10000), "nothing waits for room");
+		make_slow();
+		/* and half of it is not there */
+		madvise(page(256), 256 * PAGE, MADV_DONTNEED);
+	}
+	switch_off();
+	EXPECT(wait_slowly(!get_account().queued, 2 * TRIES_MS), "%llu are queued still",
+	       get_account().queued);
+	gone = get_failed("gone") + get_failed("cold") - gone;
+	psi_note("gone or cold: %llu", gone);
+	EXPECT(gone, "nothing was freed while it was queued");
+	return PSI_PASS;
+}
+
+/* What is promoted makes room where it was. */
+static enum psi_result source_is_full(void)
+{
+	unsigned long before;
+
+	use_slow(512, PAGE);
+	fill(SLOW, free_kb(SLOW) * 1024 - (8 << 20));
+	before = free_kb(SLOW);
+	start();
+	expect_fast(mem.nr * 9 / 10, 20000);
+	psi_note("%lu kB were free on the slow node, %lu are now", before, free_kb(SLOW));
+	return PSI_PASS;
+}
+
+/* ------------------------------ What comes and goes ------------------------------ */
+
+/* Everything on and off, while all else goes on. */
+static enum psi_result on_and_off(void)
+{
+	struct account before, after;
+	unsigned int i;
+
+	use_slow(1024, PAGE);
+	before = get_account();
+	switch_on();
+	for (i = 0; i < 60; i++) {
+		promote(i % 2 == 0);
+		get_account();
+		if (i % 5 == 4)
+			switch_off();
+		move_to(SLOW, 0, 64);
+		sleep_ms(random_below(100));
+		if (i % 5 == 4)
+			switch_on();
+	}
+	promote(false);
+	after = get_account();
+	psi_note("%llu told, %llu promoted, %llu dropped", after.told - before.told,
+		 after.promoted - before.promoted, after.dropped - before.dropped);
+	EXPECT(after.promoted > before.promoted, "nothing was promoted meanwhile");
+	EXPECT(!after.queued, "it is off, and some are queued");
+	wait_windows(3);
+	EXPECT(get_account().told == after.told && get_account().promoted == after.promoted,
+	       "it is off, and goes on");
+	if (find_task("kspromoted") || get_promotion("past_bytes"))
+		psi_note("its thread is there still, or what it remembers");
+	promote(true);
+	expect_fast(mem.nr / 2, 60000);
+	return PSI_PASS;
+}
 
 #define BALANCING	"/proc/sys/kernel/numa_balancing"
 
@@ -1037,48 +993,39 @@ static void no_balancing(void)
 
 static enum psi_result with_balancing(void)
 {
-	unsigned int nr = 256, mode, i, up, sum = 0;
+	unsigned int mode;
 	__u64 end;
-	char *mem;
 
-	require_tiers();
 	REQUIRE(!access(BALANCING, F_OK), "no NUMA balancing");
 	undo_later(no_balancing);
-	mem = map(nr * PAGE, PAGE);
-	access_memory(mem, nr, PAGE, 20000000);
+	use_slow(256, PAGE);
 	for (mode = 1; mode <= 2; mode++) {
+		psi_note("mode %u", mode);
 		EXPECT(!write_text(BALANCING, "%u", mode), "mode %u", mode);
-		madvise(mem, nr * PAGE, MADV_DONTNEED);
-		make_slow(mem, nr, PAGE);
-		promote(true);
-		switch_on();
+		make_slow();
+		start();
 		for (end = now_ns() + 5 * NSEC_PER_SEC; now_ns() < end; get_account())
-			for (i = 0; i < nr; i++)
-				sum += __atomic_load_n(&mem[i * PAGE], __ATOMIC_RELAXED);
-		up = wait_fast(mem, nr, PAGE, nr * 9 / 10, 10000);
-		psi_note("mode %u: %u of %u are fast", mode, up, nr);
-		EXPECT(up >= nr * 9 / 10, "mode %u: only %u are fast", mode, up);
-		expect_written(mem, nr, PAGE);
-		promote(false);
-		switch_off();
+			sum_up();
+		expect_fast(mem.nr * 9 / 10, 10000);
+		stop();
 	}
 	return PSI_PASS;
 }
 
+#define BLOCKS		"/sys/devices/system/memory/"
 #define SLOW_NODE	"/sys/devices/system/node/node1/"
 
-/* Blocks of memory of the slow node; return: how many are now as they should be. */
-static unsigned int set_blocks(const char *state)
+/* Blocks of memory of the slow node; return: how many have gone. */
+static unsigned int offline_blocks(void)
 {
-	unsigned int i, done = 0;
+	unsigned int i, gone = 0;
 	char path[128];
 
 	for (i = 0; i < 64; i++) {
 		snprintf(path, sizeof(path), SLOW_NODE "memory%u/state", i);
-		if (!access(path, F_OK))
-			done += !write_text(path, "%s", state);
+		gone += !access(path, F_OK) && !write_text(path, "offline");
 	}
-	return done;
+	return gone;
 }
 
 static void online_blocks(void)
@@ -1087,228 +1034,169 @@ static void online_blocks(void)
 	unsigned int i;
 
 	for (i = 0; i < 64; i++) {
-		snprintf(path, sizeof(path), "/sys/devices/system/memory/memory%u/state", i);
+		snprintf(path, sizeof(path), BLOCKS "memory%u/state", i);
 		if (read_text(path, state, sizeof(state)) > 0 && !strncmp(state, "offline", 7))
 			write_text(path, "online_movable");
-	}
-}
-
-/* Back to slow memory, where there is place */
-static void move_some(char *mem, unsigned int nr)
-{
-	unsigned int i;
-
-	for (i = 0; i < nr; i++) {
-		void *page = mem + i * PAGE;
-		int node = SLOW, status;
-
-		syscall(SYS_move_pages, 0, 1, &page, &node, &status, 2);
 	}
 }
 
 /* A node that loses memory, or all of it, while its pages are promoted */
 static enum psi_result memory_goes(void)
 {
-	unsigned int nr = 1024, round, off = 0;
+	unsigned int round, off = 0;
 	bool gone = false;
 	char text[64];
-	char *mem;
 
-	require_tiers();
-	REQUIRE(!access("/sys/devices/system/memory", F_OK), "no memory hotplug");
-	mem = slow_memory(nr, PAGE);
-	access_memory(mem, nr, PAGE, 20000000);
+	REQUIRE(!access(BLOCKS, F_OK), "no memory hotplug");
+	use_slow(1024, PAGE);
 	undo_later(online_blocks);
 	EXPECT(!set_knob("promote_mb_per_s", "1"), "promote_mb_per_s");
-	promote(true);
-	switch_on();
+	start();
+	expect_part_fast(0, mem.nr, 1, 10000);
 	for (round = 0; round < 4; round++) {
-		sleep_ms(500);
-		off += set_blocks("offline");
+		sleep_ms(random_below(1000));
+		off += offline_blocks();
 		get_account();
-		expect_written(mem, nr, PAGE);
+		expect_written();
 		EXPECT(read_text("/sys/devices/system/node/has_memory", text, sizeof(text)) > 0,
 		       "has_memory");
 		gone |= !strcmp(text, "0\n");
-		sleep_ms(500);
+		sleep_ms(random_below(1000));
 		online_blocks();
-		move_some(mem, nr);
+		move_to(SLOW, 0, mem.nr);
 		get_account();
 	}
 	psi_note("%u blocks went, %s the whole node", off, gone ? "at times" : "but not");
 	EXPECT(!booted_with(NODE_GOES) || gone, "the node is never without memory");
 	REQUIRE(off, "no block of the slow node goes offline");
-	EXPECT(!set_knob("promote_mb_per_s", "1000"), "promote_mb_per_s");
-	expect_written(mem, nr, PAGE);
+	expect_written();
 	EXPECT(get_knob("promote"), "promotion has ended");
 	return PSI_PASS;
-}
-
-static void move_back(char *mem, unsigned int nr, size_t size)
-{
-	unsigned int i;
-
-	for (i = 0; i < nr; i++) {
-		void *page = mem + i * size;
-		int node = SLOW, status;
-
-		EXPECT(!syscall(SYS_move_pages, 0, 1, &page, &node, &status, 2) &&
-		       status == SLOW, "move_pages: %d", status);
-	}
 }
 
 /* If much comes back, less is promoted; and that is seen. */
 static enum psi_result much_returns(void)
 {
-	unsigned int nr = 8, kb;
-	struct account before;
-	char *mem;
+	unsigned long long before, kb;
 
-	require_tiers();
-	mem = slow_memory(nr, HUGE);
-	REQUIRE(huge_kb(mem, nr * HUGE) == nr * HUGE / 1024, "no huge pages");
-	access_memory(mem, nr, HUGE, 20000000);
-	before = get_account();
+	use_slow(8, HUGE);
+	before = get_account().returned;
 	promote(true);
 	kb = get_promotion("promote_kb_per_s_now");
-	EXPECT(kb == 100 * 1024, "the rate is %u kB/s", kb);
+	EXPECT(kb == 100 * 1024, "the rate is %llu kB/s", kb);
 	switch_on();
-	EXPECT(wait_fast(mem, nr, HUGE, nr, 20000) == nr, "not all are promoted");
+	expect_fast(mem.nr, 20000);
 	/* No more of it */
 	switch_off();
-	EXPECT(get_account().returned == before.returned, "some have returned by themselves");
-	move_back(mem, nr, HUGE);
-	EXPECT(get_account().returned == before.returned, "what nobody follows returns");
+	EXPECT(get_account().returned == before, "some have returned by themselves");
+	move_all_back();
+	EXPECT(get_account().returned == before, "what nobody follows returns");
 
 	switch_on();
-	EXPECT(wait_fast(mem, nr, HUGE, nr, 20000) == nr, "not all are promoted");
+	expect_fast(mem.nr, 20000);
 	EXPECT(!set_test_pmu("accesses_per_s", 0), "accesses_per_s");
-	move_back(mem, nr, HUGE);
-	EXPECT(get_account().returned == before.returned + nr * 512, "%llu have returned",
-	       get_account().returned - before.returned);
-	EXPECT(get_vmstat("ksamplingd_returned") >= nr * 512, "vmstat");
+	move_all_back();
+	EXPECT(get_account().returned == before + mem.nr * 512, "%llu have returned",
+	       get_account().returned - before);
+	EXPECT(get_vmstat("ksamplingd_returned") >= mem.nr * 512, "vmstat");
 	EXPECT(get_promotion("past_bytes"), "nothing is remembered");
-	sleep_ms(32000);
-	EXPECT(get_promotion("returned_permille") >= 300, "%llu permille are said to return",
-	       get_promotion("returned_permille"));
-	EXPECT(get_promotion("promote_kb_per_s_now") <= kb / 2, "the rate is %llu kB/s",
-	       get_promotion("promote_kb_per_s_now"));
-	sleep_ms(150000);
-	EXPECT(get_promotion("promote_kb_per_s_now") == kb, "the rate stays low");
+	/* By half minutes, and for the one that was worst within a minute or two */
+	EXPECT(wait_slowly(get_promotion("returned_permille") >= 300, 40000),
+	       "%llu permille are said to return", get_promotion("returned_permille"));
+	EXPECT(wait_slowly(get_promotion("promote_kb_per_s_now") <= kb / 2, 40000),
+	       "the rate is %llu kB/s", get_promotion("promote_kb_per_s_now"));
+	EXPECT(wait_slowly(get_promotion("promote_kb_per_s_now") == kb, 200000),
+	       "the rate stays low");
 	/* What is freed is forgotten. */
-	munmap(mem, nr * HUGE);
-	sleep_ms(5000);
-	EXPECT(!get_promotion("past_bytes"), "something is remembered");
+	unmap(mem.at);
+	EXPECT(wait_slowly(!get_promotion("past_bytes"), 5000), "something is remembered");
 	return PSI_PASS;
 }
-
-/* ------------------------- A page, sample for sample ------------------------- */
-
-#define WATCHED	((char *)0x200000000000UL)
 
 /* What has just been mapped or moved waits until some more is, on this CPU. */
 static void fill_lists(void)
 {
-	char *mem = mmap(NULL, 64 * PAGE, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *at = map(MAP_PRIVATE, 64 * PAGE, PAGE);
 
-	EXPECT(mem != MAP_FAILED, "mmap");
-	madvise(mem, 64 * PAGE, MADV_NOHUGEPAGE);
-	memset(mem, 1, 64 * PAGE);
-	munmap(mem, 64 * PAGE);
+	memset(at, 1, 64 * PAGE);
+	unmap(at);
 }
 
-static void touch(int times)
+/* After so many samples, in another window than the next ones, it is as slow as it was. */
+static void expect_not_enough(unsigned int samples, unsigned int returns)
 {
-	while (times--)
-		__atomic_store_n((long *)WATCHED, times, __ATOMIC_RELAXED);
-	/* More than a window, in which it is asked about once */
-	sleep_ms(700);
-}
-
-static bool gets_fast(void)
-{
-	int ms;
-
-	for (ms = 0; ms < 1500 && node_of(WATCHED) != FAST; ms += 50)
-		sleep_ms(50);
-	return node_of(WATCHED) == FAST;
+	touch_watched(samples);
+	wait_windows(2);
+	EXPECT(node_of(WATCHED) == SLOW, "%u samples more are enough after %u returns", samples,
+	       returns);
 }
 
 static enum psi_result earns_more(void)
 {
-	unsigned long long barred, returned;
-	int n;
+	/* For each time that it came back */
+	static const unsigned int wanted[] = { 2, 4, 8, 16, 16 };
+	unsigned long long barred = 0, returned;
+	unsigned int n, had = 0;
 
 	require_tiers();
-	REQUIRE(!access(TEST_PMU "breakpoint", F_OK), "no breakpoints");
 	undo_later(no_promotion);
-	undo_later(reset_knobs);
-	reset_knobs();
-	EXPECT(!set_test_pmu("breakpoint", (unsigned long)WATCHED), "breakpoint");
-	EXPECT(!set_knob("source", "breakpoint"), "source");
-	EXPECT(!set_knob("quota_permille", "0"), "quota");
-	EXPECT(!set_knob("load_period", "199"), "period");
-	EXPECT(!set_knob("cool_ms", "3600000"), "cool_ms");
+	use_breakpoint(WATCHED);
 	EXPECT(!set_knob("window_ms", "500"), "window");
-	EXPECT(mmap(WATCHED, PAGE, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == WATCHED, "mmap");
-	madvise(WATCHED, PAGE, MADV_NOHUGEPAGE);
-	EXPECT(!set_policy(WATCHED, PAGE, MPOL_BIND, 1UL << SLOW), "mbind");
+	map_watched();
 	EXPECT(!pin_to_cpu(0), "CPU 0");
+	set_policy(WATCHED, PAGE, MPOL_BIND, SLOW);
 	WATCHED[0] = 1;
-	fill_lists();
-	EXPECT(!set_policy(WATCHED, PAGE, MPOL_DEFAULT, 0), "mbind");
+	set_policy(WATCHED, PAGE, MPOL_DEFAULT, 0);
+	mem.at = WATCHED;
+	mem.nr = 1;
+	mem.size = PAGE;
 	promote(true);
-	switch_on();
-	sleep_ms(100);
-	REQUIRE(get_status("rings") > 0, "it does not sample");
+	start_sampling();
 	wait_windows(2);
-	barred = get_failed("barred");
 	returned = get_account().returned;
-
-	touch(1);
-	EXPECT(node_of(WATCHED) == SLOW, "one sample is enough");
-	touch(1);
-	EXPECT(gets_fast(), "two samples are not enough");
-	/* From then on it takes 4, 8, 16 and 16 of them. */
-	for (n = 2; n <= 5; n++) {
-		int wanted = 1 << (n < 4 ? n : 4), had = n < 3 ? 2 : 1 << (n - 1 < 4 ? n - 1 : 4);
-
-		move_back(WATCHED, 1, PAGE);
+	for (n = 0; n < ARRAY_SIZE(wanted); had = wanted[n++]) {
 		fill_lists();
-		EXPECT(get_account().returned == returned + n - 1, "%llu have returned",
-		       get_account().returned - returned);
-		if (wanted - 1 > had) {
-			touch(wanted - 1 - had);
-			EXPECT(node_of(WATCHED) == SLOW, "%d samples are enough after %d returns",
-			       wanted - 1, n - 1);
-			EXPECT(get_failed("barred") > barred, "the reason is another one");
+		if (wanted[n] - 1 > had) {
+			expect_not_enough(wanted[n] - 1 - had, n);
+			EXPECT(!n || get_failed("barred") > barred, "the reason is another one");
 		}
-		touch(1);
-		EXPECT(gets_fast(), "%d samples are not enough after %d returns",
-		       wanted, n - 1);
+		touch_watched(1);
+		EXPECT(wait_until(node_of(WATCHED) == FAST, 1500),
+		       "%u samples are not enough after %u returns", wanted[n], n);
+		/* It is asked about once in a window. */
+		wait_windows(1);
 		barred = get_failed("barred");
+		move_all_back();
+		EXPECT(get_account().returned == returned + n + 1, "%llu have returned",
+		       get_account().returned - returned);
 	}
 	return PSI_PASS;
 }
 
 /* -------------------------------- A group of its own -------------------------------- */
 
-#define GROUP	"/sys/fs/cgroup/ks_promote"
+#define GROUPS	"/sys/fs/cgroup/"
+#define GROUP	GROUPS "ks_promote"
 
 static void leave_group(void)
 {
-	write_text("/sys/fs/cgroup/cgroup.procs", "0");
+	write_text(GROUPS "cgroup.procs", "0");
 	rmdir(GROUP);
 }
 
 static void enter_group(const char *controller)
 {
-	write_text("/sys/fs/cgroup/cgroup.subtree_control", "+%s", controller);
+	write_text(GROUPS "cgroup.subtree_control", "+%s", controller);
 	undo_later(leave_group);
 	REQUIRE(!mkdir(GROUP, 0755), "no cgroup");
 	EXPECT(!write_text(GROUP "/cgroup.procs", "0"), "cgroup.procs");
+}
+
+/* It is gone, and what was charged to it is charged to what is left of it. */
+static void remove_group(void)
+{
+	EXPECT(!write_text(GROUPS "cgroup.procs", "0"), "cgroup.procs");
+	EXPECT(!rmdir(GROUP), "rmdir: %d", errno);
 }
 
 static unsigned long long group_bytes(const char *node)
@@ -1325,124 +1213,60 @@ static unsigned long long group_bytes(const char *node)
 /* What is counted on each CPU is summed up every two seconds, or later. */
 static void expect_charged(const char *node, unsigned long long bytes)
 {
-	int i;
-
-	for (i = 0; group_bytes(node) < bytes && i < 100; i++)
-		sleep_ms(100);
-	EXPECT(group_bytes(node) >= bytes, "%s%llu is charged, not %llu", node,
-	       group_bytes(node), bytes);
+	EXPECT(wait_slowly(group_bytes(node) >= bytes, 10000), "%s%llu is charged, not %llu",
+	       node, group_bytes(node), bytes);
 }
 
 static enum psi_result stays_charged(void)
 {
-	unsigned int nr = 512;
-	char *mem;
-
 	require_tiers();
 	enter_group("memory");
 	REQUIRE(!access(GROUP "/memory.numa_stat", F_OK), "no memory cgroup");
-	mem = slow_memory(nr, PAGE);
-	expect_charged("N1=", nr * PAGE);
-	access_memory(mem, nr, PAGE, 20000000);
-	promote(true);
-	switch_on();
-	EXPECT(wait_fast(mem, nr, PAGE, nr / 2, 30000) >= nr / 2, "not promoted");
-	switch_off();
-	promote(false);
-	expect_charged("N0=", count_on(FAST, mem, nr, PAGE) * PAGE);
+	use_slow(512, PAGE);
+	expect_charged("N1=", mem.nr * PAGE);
+	start();
+	expect_fast(mem.nr / 2, 30000);
+	stop();
+	expect_charged("N0=", count(FAST) * PAGE);
 	return PSI_PASS;
 }
 
 static enum psi_result stays_in_cpuset(void)
 {
-	unsigned int nr = 64;
-	unsigned long long policy;
-	char *mem;
-
-	require_tiers();
-	mem = slow_memory(nr, PAGE);
-	access_memory(mem, nr, PAGE, 20000000);
+	use_slow(64, PAGE);
 	enter_group("cpuset");
 	REQUIRE(!write_text(GROUP "/cpuset.mems", "%d", SLOW), "no cpuset");
-	policy = get_failed("policy");
-	promote(true);
-	switch_on();
-	sleep_ms(5000);
-	EXPECT(count_on(SLOW, mem, nr, PAGE) == nr, "pages have moved");
-	EXPECT(get_failed("policy") > policy, "the reason is another one");
+	expect_stay(&(struct stayer) { "policy", 0, 64 }, 1);
 	return PSI_PASS;
 }
 
-/* Its group is gone, and the page charged to what is left of it. */
 static enum psi_result group_is_gone(void)
 {
-	unsigned int nr = 256;
-	char *mem;
-
 	require_tiers();
 	enter_group("memory");
-	mem = slow_memory(nr, PAGE);
-	EXPECT(!write_text("/sys/fs/cgroup/cgroup.procs", "0"), "cgroup.procs");
-	access_memory(mem, nr, PAGE, 20000000);
-	promote(true);
-	switch_on();
-	wait_fast(mem, nr, PAGE, 1, 5000);
-	EXPECT(!rmdir(GROUP), "rmdir: %d", errno);
-	EXPECT(wait_fast(mem, nr, PAGE, nr * 9 / 10, 20000) >= nr * 9 / 10, "not promoted");
-	expect_written(mem, nr, PAGE);
+	use_slow(256, PAGE);
+	start();
+	expect_fast(1, 5000);
+	remove_group();
+	expect_fast(mem.nr * 9 / 10, 20000);
 	return PSI_PASS;
 }
 
 /* Groups come and go with what they have. */
 static enum psi_result groups_come_and_go(void)
 {
-	unsigned int nr = 128, round;
-	char *mem;
+	unsigned int round;
 
-	require_tiers();
-	write_text("/sys/fs/cgroup/cgroup.subtree_control", "+memory");
-	mem = map(nr * PAGE, PAGE);
-	access_memory(mem, nr, PAGE, 20000000);
-	undo_later(leave_group);
-	promote(true);
-	switch_on();
+	use_slow(128, PAGE);
+	start();
 	for (round = 0; round < 10; round++) {
-		REQUIRE(!mkdir(GROUP, 0755), "no cgroup");
-		EXPECT(!write_text(GROUP "/cgroup.procs", "0"), "cgroup.procs");
-		madvise(mem, nr * PAGE, MADV_DONTNEED);
-		make_slow(mem, nr, PAGE);
-		EXPECT(!write_text("/sys/fs/cgroup/cgroup.procs", "0"), "cgroup.procs");
-		sleep_ms(round * 50);
-		EXPECT(!rmdir(GROUP), "rmdir: %d", errno);
+		enter_group("memory");
+		make_slow();
+		sleep_ms(random_below(500));
+		remove_group();
 		get_account();
 	}
-	EXPECT(wait_fast(mem, nr, PAGE, nr / 2, 20000) >= nr / 2, "not promoted");
-	expect_written(mem, nr, PAGE);
-	return PSI_PASS;
-}
-
-/* What is promoted makes room where it was. */
-static enum psi_result source_is_full(void)
-{
-	unsigned int nr = 512, up;
-	unsigned long before;
-	size_t size;
-	char *mem, *filling;
-
-	require_tiers();
-	mem = slow_memory(nr, PAGE);
-	access_memory(mem, nr, PAGE, 20000000);
-	size = free_kb(SLOW) * 1024 - (8 << 20);
-	filling = map(size, PAGE);
-	EXPECT(!set_policy(filling, size, MPOL_PREFERRED, 1UL << SLOW), "mbind");
-	memset(filling, 1, size);
-	before = free_kb(SLOW);
-	promote(true);
-	switch_on();
-	up = wait_fast(mem, nr, PAGE, nr * 9 / 10, 20000);
-	psi_note("%lu kB were free on the slow node, %lu are now", before, free_kb(SLOW));
-	EXPECT(up >= nr * 9 / 10, "only %u are promoted", up);
-	expect_written(mem, nr, PAGE);
+	expect_fast(mem.nr / 2, 20000);
 	return PSI_PASS;
 }
 

@@ -233,25 +233,43 @@ static enum psi_result another_quota(void)
 	return PSI_PASS;
 }
 
+/* So many tell a share of 800 permille from one of 825. */
+#define ENOUGH	1000
+
+struct mix {
+	unsigned long long loads, stores;
+	double share;			/* of loads, permille */
+};
+
+/* By the samples of some windows */
+static struct mix get_mix(unsigned int windows)
+{
+	struct mix m = {
+		get_event("test-loads", "samples"), get_event("test-stores", "samples"),
+	};
+
+	wait_windows(windows);
+	m.loads = get_event("test-loads", "samples") - m.loads;
+	m.stores = get_event("test-stores", "samples") - m.stores;
+	psi_note("%llu loads, %llu stores, use in the last window %llu", m.loads, m.stores,
+		 get_status("use_last_window_permille"));
+	EXPECT(m.loads + m.stores >= ENOUGH, "too few to tell");
+	m.share = 1000.0 * m.loads / (m.loads + m.stores);
+	return m;
+}
+
 /* Of two events that are both too much, neither is always the last one. */
 static enum psi_result turns(void)
 {
-	unsigned long long loads, stores;
+	struct mix m;
 
 	use_test_pmu(PAGES, 1000000000000);
 	EXPECT(!set_test_pmu("stores_per_s", 1000000000000), "stores_per_s");
 	EXPECT(!set_knob("quota_permille", "10"), "quota");
 	switch_on();
 	wait_windows(6);
-	loads = get_event("test-loads", "samples");
-	stores = get_event("test-stores", "samples");
-	wait_windows(3);
-	loads = get_event("test-loads", "samples") - loads;
-	stores = get_event("test-stores", "samples") - stores;
-	psi_note("%llu loads, %llu stores, %llu permille", loads, stores,
-		 get_status("use_last_window_permille"));
-	EXPECT(loads < 2 * stores && stores < 2 * loads, "%llu loads, %llu stores", loads,
-	       stores);
+	m = get_mix(3);
+	EXPECT(m.loads < 2 * m.stores && m.stores < 2 * m.loads, "one is always the last");
 	return PSI_PASS;
 }
 
@@ -276,6 +294,7 @@ static enum psi_result quota_0(void)
 	EXPECT(get_status("period_changes") == 0, "the period was changed");
 	EXPECT(rounds <= (now_ns() - from) / NSEC_PER_MSEC / 2 + 1, "%llu rounds", rounds);
 	EXPECT(use < 700, "%.1f permille", use);
+	EXPECT(get_status("samples") > ENOUGH, "%llu samples", get_status("samples"));
 
 	/* A load that is too much for one CPU is lost, not worked on for ever. */
 	load(1000000000);
@@ -289,6 +308,7 @@ static enum psi_result quota_0(void)
 /* Looking at the rings alone would cost more. */
 static enum psi_result below_the_floor(void)
 {
+	unsigned long long samples;
 	double use;
 
 	use_test_pmu(PAGES, 1000000);
@@ -296,9 +316,13 @@ static enum psi_result below_the_floor(void)
 	EXPECT(!set_knob("sleep_us", "100"), "sleep");
 	switch_on();
 	wait_windows(8);
+	samples = get_status("samples");
 	use = window_use();
-	psi_note("quota 1: %.1f permille, sleeps %llu us", use, get_status("sleep_us"));
+	samples = get_status("samples") - samples;
+	psi_note("quota 1: %.1f permille, sleeps %llu us, %llu samples", use,
+		 get_status("sleep_us"), samples);
 	EXPECT(use <= 6, "%.1f permille", use);
+	EXPECT(samples > 0, "it does not sample");
 	EXPECT(get_status("sleep_us") > 1000, "sleeps %llu us", get_status("sleep_us"));
 	return PSI_PASS;
 }
@@ -330,20 +354,6 @@ static enum psi_result step(void)
 	return PSI_PASS;
 }
 
-/* Of loads, by the samples of some windows, permille. */
-static double share_of_loads(unsigned int windows)
-{
-	unsigned long long loads, stores;
-
-	loads = get_event("test-loads", "samples");
-	stores = get_event("test-stores", "samples");
-	wait_windows(windows);
-	loads = get_event("test-loads", "samples") - loads;
-	stores = get_event("test-stores", "samples") - stores;
-	EXPECT(loads + stores > 0, "no samples");
-	return 1000.0 * loads / (loads + stores);
-}
-
 /* A fast CPU has many more stores than loads that miss. */
 #define MISSES	4000000ULL
 #define STORES	(100 * MISSES)
@@ -366,7 +376,7 @@ static enum psi_result mix(void)
 		wait_windows(2 * SETTLE);
 		changes = get_status("period_changes");
 		from = get_cpu_time();
-		share = share_of_loads(20);
+		share = get_mix(20).share;
 		use = use_since(from);
 		changes = get_status("period_changes") - changes;
 		psi_note("share %u: %.1f permille (last window %llu), use %.1f, %llu changes",
@@ -395,7 +405,7 @@ static enum psi_result mix_of_stores_that_grow(void)
 	EXPECT(!set_test_pmu("stores_per_s", STORES), "stores_per_s");
 	windows = settle(30, 30);
 	EXPECT(windows <= SETTLE, "%d windows", windows);
-	share = share_of_loads(5);
+	share = get_mix(5).share;
 	psi_note("%d windows, share of loads %.1f permille", windows, share);
 	EXPECT(share >= 775 && share <= 825, "%.1f permille", share);
 	return PSI_PASS;
@@ -415,12 +425,12 @@ static enum psi_result no_share(void)
 	wait_windows(2 * SETTLE);
 	EXPECT(get_status("rings") * 2 == rings, "%llu rings", get_status("rings"));
 	EXPECT(get_event("test-stores", "period") == 0, "stores have a period");
-	EXPECT(share_of_loads(2) == 1000, "there are stores");
+	EXPECT(get_mix(2).share == 1000, "there are stores");
 	EXPECT(at_quota(30), "%llu permille", get_status("use_last_window_permille"));
 	EXPECT(!set_knob("load_share_permille", "0"), "share");
 	wait_windows(2 * SETTLE);
 	EXPECT(get_event("test-loads", "period") == 0, "loads have a period");
-	EXPECT(share_of_loads(2) == 0, "there are loads");
+	EXPECT(get_mix(2).share == 0, "there are loads");
 	EXPECT(at_quota(30), "%llu permille", get_status("use_last_window_permille"));
 	return PSI_PASS;
 }

@@ -11,7 +11,6 @@
 #include "ks_util.h"
 
 #define PAGES		200
-#define PAGE		4096UL
 
 /* Samples of this process with an address from @from on, by @size bytes. */
 static int traced(unsigned long from, unsigned long size, bool seen[])
@@ -57,12 +56,10 @@ static enum psi_result page_faults(void)
 	EXPECT(mem != MAP_FAILED, "mmap");
 	madvise(mem, PAGES * PAGE, MADV_NOHUGEPAGE);
 
-	switch_on();
-	sleep_ms(100);
-	REQUIRE(get_status("rings") > 0, "it does not sample");
+	start_sampling();
 	for (i = 0; i < PAGES; i += 2)
 		__atomic_store_n(mem + i * PAGE + 8 * i, 1, __ATOMIC_RELAXED);
-	sleep_ms(100);
+	wait_round();
 	switch_off();
 
 	count = traced((unsigned long)mem, PAGES * PAGE, seen);
@@ -81,21 +78,12 @@ static enum psi_result breakpoints(void)
 	static bool seen[1];
 	int i, count;
 
-	REQUIRE(!access(TEST_PMU "breakpoint", F_OK), "no breakpoints");
-	undo_later(reset_knobs);
-	reset_knobs();
-	EXPECT(!set_test_pmu("breakpoint", (unsigned long)&watched[10]), "breakpoint");
-	EXPECT(!set_knob("source", "breakpoint"), "source");
-	EXPECT(!set_knob("quota_permille", "0"), "quota");
-	EXPECT(!set_knob("load_period", "199"), "period");
+	use_breakpoint(&watched[10]);
 	trace_samples();
-
-	switch_on();
-	sleep_ms(100);
-	REQUIRE(get_status("rings") > 0, "it does not sample");
+	start_sampling();
 	for (i = 0; i < 640; i++)
 		__atomic_store_n(&watched[i % 64], i, __ATOMIC_RELAXED);
-	sleep_ms(100);
+	wait_round();
 	switch_off();
 
 	count = traced((unsigned long)&watched[10], sizeof(long), seen);
@@ -133,8 +121,7 @@ static enum psi_result not_there(void)
 	close(log);
 	/* They are there for who asks for them; and it goes on as soon as it can. */
 	EXPECT(!set_knob("source", "faults"), "source");
-	sleep_ms(300);
-	EXPECT(get_status("rings") > 0, "it does not sample");
+	EXPECT(wait_until(get_status("rings") > 0, 1000), "it does not sample");
 	return PSI_PASS;
 }
 

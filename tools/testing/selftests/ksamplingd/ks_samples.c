@@ -179,7 +179,7 @@ static enum psi_result knobs_under_load(void)
 		EXPECT(!set_knob("ring_pages", "%d", 1 << i % 5), "ring_pages");
 		EXPECT(!set_knob("load_period", "%d", 500 + i), "load_period");
 		EXPECT(!set_knob("cpus", i % 2 ? "0" : "0-%d", online_cpus() - 1), "cpus");
-		sleep_ms(7);
+		sleep_ms(random_below(14));
 	}
 	expect_all(before);
 	return PSI_PASS;
@@ -360,13 +360,26 @@ static void toggle(void *unused)
 
 static enum psi_result many_at_once(void)
 {
+	unsigned long long produced;
+
 	use_test_pmu(PAGES, 1000000);
 	start_load(-1, toggle, NULL);
 	start_load(-1, toggle, NULL);
 	sleep_ms(2000);
 	stop_all_loads();
 	switch_off();
-	EXPECT(!get_knob("enabled"), "still on");
+	EXPECT(wait_until(!find_task("ksamplingd"), 1000), "a thread is left");
+	produced = get_test_pmu("produced");
+	sleep_ms(100);
+	EXPECT(get_test_pmu("produced") == produced, "there are samples still");
+	/* EBUSY as long as there are events */
+	EXPECT(!set_test_pmu("pages", PAGES), "events are left");
+
+	/* Nothing of it is in the way of the next one. */
+	switch_on();
+	wait_windows(2);
+	EXPECT(get_test_pmu("produced") > produced, "nothing is sampled any more");
+	switch_off();
 	return PSI_PASS;
 }
 

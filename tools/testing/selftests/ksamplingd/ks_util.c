@@ -3,11 +3,14 @@
  * What the ksamplingd selftests share. See ks_util.h.
  */
 #include <ctype.h>
-#include <dirent.h>
+#include <errno.h>
+#include <linux/capability.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "ks_util.h"
@@ -40,6 +43,75 @@ int set_test_pmu(const char *name, unsigned long long value)
 
 	snprintf(path, sizeof(path), TEST_PMU "%s", name);
 	return write_text(path, "%llu", value);
+}
+
+void expect_checked(const char *name, const char *good, const char *const *bad)
+{
+	char path[128], before[256], after[256];
+
+	snprintf(path, sizeof(path), KNOBS "%s", name);
+	EXPECT(!set_knob(name, "%s", good), "%s: %s", name, good);
+	EXPECT(read_text(path, before, sizeof(before)) > 0, "cannot read %s", path);
+	EXPECT(!strncmp(before, good, strlen(good)), "%s is %s", name, before);
+	for (; *bad; bad++) {
+		EXPECT(set_knob(name, "%s", *bad) == -EINVAL, "%s takes %s", name, *bad);
+		EXPECT(read_text(path, after, sizeof(after)) > 0 && !strcmp(before, after),
+		       "%s: %s changes %s to %s", name, *bad, before, after);
+	}
+}
+
+struct writer {
+	const struct knob *knobs;
+	size_t nr;
+	bool is_user;
+	atomic_int done, result[32];
+};
+
+/* The files are those of root, and that is not enough. */
+static void write_knobs(void *writer)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = {};
+	struct writer *w = writer;
+	size_t i;
+
+	if (w->is_user ? setresuid(1000, 1000, 1000) : syscall(SYS_capset, &header, none))
+		return;
+	for (i = 0; i < w->nr; i++)
+		w->result[i] = set_knob(w->knobs[i].name, "%s", w->knobs[i].value);
+	w->done = 1;
+	for (;;)
+		pause();
+}
+
+void expect_privileged(const struct knob *all, size_t nr)
+{
+	struct writer *w = shared_alloc(sizeof(*w));
+	char before[32][64], after[64], path[128];
+	size_t i;
+	int who;
+
+	EXPECT(nr <= ARRAY_SIZE(before), "too many knobs");
+	for (i = 0; i < nr; i++) {
+		snprintf(path, sizeof(path), KNOBS "%s", all[i].name);
+		EXPECT(read_text(path, before[i], sizeof(before[i])) > 0, "cannot read %s", path);
+	}
+	w->knobs = all;
+	w->nr = nr;
+	for (who = 0; who < 2; who++) {
+		w->is_user = who;
+		w->done = 0;
+		start_load(-1, write_knobs, w);
+		EXPECT(wait_until(w->done, 5000), "nobody writes");
+		for (i = 0; i < nr; i++)
+			EXPECT(w->result[i] == (w->is_user ? -EACCES : -EPERM), "%s: %s gets %d",
+			       all[i].name, w->is_user ? "a user" : "root", w->result[i]);
+	}
+	for (i = 0; i < nr; i++) {
+		snprintf(path, sizeof(path), KNOBS "%s", all[i].name);
+		EXPECT(read_text(path, after, sizeof(after)) > 0 && !strcmp(before[i], after),
+		       "%s has changed to %s", all[i].name, after);
+	}
 }
 
 static unsigned long long get_number(const char *dir, const char *name)
@@ -125,11 +197,8 @@ unsigned long long get_vmstat(const char *word)
 
 void expect_rings(unsigned long long rings)
 {
-	int ms;
-
-	for (ms = 0; get_status("rings") != rings && ms < 3000; ms += 10)
-		sleep_ms(10);
-	EXPECT(get_status("rings") == rings, "%llu rings", get_status("rings"));
+	EXPECT(wait_until(get_status("rings") == rings, 3000), "%llu rings",
+	       get_status("rings"));
 }
 
 unsigned long long accounted(void)
@@ -175,47 +244,83 @@ void switch_off(void)
 	EXPECT(!set_knob("enabled", "0"), "cannot switch it off");
 }
 
+void start_sampling(void)
+{
+	switch_on();
+	REQUIRE(wait_until(get_status("rings") > 0, 1000), "it does not sample");
+}
+
+void use_breakpoint(void *address)
+{
+	REQUIRE(!access(TEST_PMU "breakpoint", F_OK), "no breakpoints");
+	undo_later(reset_knobs);
+	reset_knobs();
+	EXPECT(!set_test_pmu("breakpoint", (unsigned long)address), "breakpoint");
+	EXPECT(!set_knob("source", "breakpoint"), "source");
+	EXPECT(!set_knob("quota_permille", "0"), "quota");
+	EXPECT(!set_knob("load_period", "199"), "period");
+	EXPECT(!set_knob("cool_ms", "3600000"), "cool_ms");
+}
+
+static void unmap_watched(void)
+{
+	munmap(WATCHED, PAGE);
+}
+
+void map_watched(void)
+{
+	undo_later(unmap_watched);
+	EXPECT(mmap(WATCHED, PAGE, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == WATCHED, "mmap");
+	madvise(WATCHED, PAGE, MADV_NOHUGEPAGE);
+}
+
+void wait_round(void)
+{
+	/* One may be at work already. */
+	unsigned long long end = get_status("rounds") + 2;
+
+	EXPECT(wait_until(get_status("rounds") >= end, 1000), "it does not look at rings");
+}
+
+void touch_watched(unsigned int times)
+{
+	unsigned long long end = get_status("samples") + times;
+
+	while (times--)
+		__atomic_store_n((long *)WATCHED, times, __ATOMIC_RELAXED);
+	wait_round();
+	EXPECT(get_status("samples") == end, "%lld samples too many",
+	       (long long)(get_status("samples") - end));
+}
+
 void wait_windows(unsigned int windows)
 {
 	unsigned long long end = get_status("windows") + windows;
 
-	while (get_status("windows") < end)
-		sleep_ms(20);
+	EXPECT(wait_until(({ sleep_ms(19); get_status("windows") >= end; }),
+			  10 * (windows + 1) * get_knob("window_ms")), "windows do not end");
 }
 
 /* CPUs that the thread may run on. */
-static void read_affinity(char *list, size_t size)
+static const char *read_affinity(void)
 {
-	char path[300], text[4096], *at;
-	struct dirent *entry;
-	DIR *proc = opendir("/proc");
-	bool found = false;
+	static const char word[] = "Cpus_allowed_list:\t";
+	static char text[4096];
+	char path[64], *at;
 
-	EXPECT(proc, "/proc");
-	while (!found && (entry = readdir(proc))) {
-		snprintf(path, sizeof(path), "/proc/%s/status", entry->d_name);
-		found = read_text(path, text, sizeof(text)) > 0 &&
-			strstr(text, "Name:\tksamplingd\n");
-	}
-	closedir(proc);
-	at = found ? strstr(text, "Cpus_allowed_list:") : NULL;
+	snprintf(path, sizeof(path), "/proc/%d/status", find_task("ksamplingd"));
+	at = read_text(path, text, sizeof(text)) > 0 ? strstr(text, word) : NULL;
 	EXPECT(at, "no thread");
-	snprintf(list, size, "%s", at + strlen("Cpus_allowed_list:\t"));
-	list[strcspn(list, "\n")] = '\0';
+	at += strlen(word);
+	at[strcspn(at, "\n")] = '\0';
+	return at;
 }
 
 void expect_affinity(const char *wanted)
 {
-	char list[64];
-	int ms;
-
-	for (ms = 0; ms < 1000; ms += 10) {
-		read_affinity(list, sizeof(list));
-		if (!strcmp(list, wanted))
-			return;
-		sleep_ms(10);
-	}
-	EXPECT(false, "it runs on %s, not on %s", list, wanted);
+	EXPECT(wait_slowly(!strcmp(read_affinity(), wanted), 1000), "it runs on %s, not on %s",
+	       read_affinity(), wanted);
 }
 
 static void stop_tracing(void)

@@ -12,10 +12,24 @@
 #define VIEWS		"/sys/kernel/debug/ksamplingd/"
 #define TRACING		"/sys/kernel/tracing/"
 #define TEST_PMU	"/sys/kernel/debug/ksamplingd_test/"
+#define PAGE		4096UL
+
+/* wait_until() for what takes longer, or is dear to look at: ten times a second. */
+#define wait_slowly(condition, ms)	wait_until(({ sleep_ms(99); (condition); }), ms)
 
 /* 0 or -errno. */
 int set_knob(const char *name, const char *format, ...) __printf(2, 3);
 int set_test_pmu(const char *name, unsigned long long value);
+
+/* The knob takes @good, and says so; it refuses all that is @bad, up to a NULL. */
+void expect_checked(const char *name, const char *good, const char *const *bad);
+
+struct knob {
+	const char *name, *value;
+};
+
+/* Neither a user nor root without privileges may write them, and they stay as they are. */
+void expect_privileged(const struct knob *all, size_t nr);
 
 /* Ends the case if it is not there. */
 unsigned long long get_knob(const char *name);
@@ -41,6 +55,19 @@ void reset_knobs(void);
 void use_test_pmu(unsigned int pages, unsigned long long accesses_per_s);
 void switch_on(void);
 void switch_off(void);
+/* On, and something is sampled; else the case cannot be run here. */
+void start_sampling(void);
+
+/* ------------------------- A page, sample for sample ------------------------- */
+
+/* Each access to a variable is to be a sample, and none cools; off. */
+void use_breakpoint(void *address);
+/* A page for it, until the case ends. There is nothing in it. */
+#define WATCHED	((char *)0x200000000000UL)
+void map_watched(void);
+/* Until the samples have been seen. */
+void touch_watched(unsigned int times);
+void wait_round(void);
 
 /* The thread comes to be allowed on these CPUs, as in 0-2. */
 void expect_affinity(const char *wanted);
@@ -53,7 +80,7 @@ int open_new_log(void);
 /* Return: how many lines since then, or since the last time, have @text. */
 int count_in_log(int log, const char *text, char *last, size_t size);
 
-/* Until so many windows have ended. */
+/* Until so many windows have ended, the first of which has begun before. */
 void wait_windows(unsigned int windows);
 
 #endif /* KS_UTIL_H */
