@@ -215,7 +215,7 @@ void reset_knobs(void)
 	set_knob("enabled", "0");
 	for (i = 0; i < ARRAY_SIZE(knobs); i++)
 		set_knob(knobs[i].name, "%s", knobs[i].usual);
-	set_knob("cpus", "0-%ld", sysconf(_SC_NPROCESSORS_CONF) - 1);
+	set_knob("cpus", "\n");
 	set_knob("nodes", "0");
 }
 
