@@ -82,6 +82,7 @@ static struct {
 	char *at;
 	unsigned int nr;
 	size_t size;
+	atomic_int *uses;	/* by others */
 } mem;
 
 static char *page(unsigned int i)
@@ -675,15 +676,13 @@ static enum psi_result pinned_for_long(void)
 
 /* ------------------------------- More than one user ------------------------------- */
 
-static atomic_int *uses;
-
 static void use_common(void *unused)
 {
 	unsigned int i;
 
 	for (i = 0; i < mem.nr; i++)
 		__atomic_load_n(page(i), __ATOMIC_RELAXED);
-	++*uses;
+	++*mem.uses;
 	for (;;)
 		pause();
 }
@@ -693,10 +692,10 @@ static void share(int others)
 {
 	int i;
 
-	uses = shared_alloc(sizeof(*uses));
+	mem.uses = shared_alloc(sizeof(*mem.uses));
 	for (i = 0; i < others; i++)
 		start_load(-1, use_common, NULL);
-	EXPECT(wait_until(*uses == others, 10000), "only %d others use it", *uses);
+	EXPECT(wait_until(*mem.uses == others, 10000), "only %d others use it", *mem.uses);
 }
 
 static enum psi_result shared_pages(void)
@@ -776,7 +775,7 @@ static void move_to_and_fro(void *pid)
 			nodes[i] = node;
 		}
 		syscall(SYS_move_pages, *(pid_t *)pid, 64, pages, nodes, status, MPOL_MF_MOVE);
-		++*uses;
+		++*mem.uses;
 		pause_us(2000);
 	}
 }
@@ -787,15 +786,16 @@ static enum psi_result moved_by_others(void)
 	struct account before;
 
 	use_slow(512, PAGE);
-	uses = shared_alloc(sizeof(*uses));
+	mem.uses = shared_alloc(sizeof(*mem.uses));
 	start_load(1, move_to_and_fro, &self);
 	before = get_account();
 	start();
-	EXPECT(wait_slowly(get_account().promoted - before.promoted > mem.nr / 2 && *uses > 500,
-			   60000), "moved %d times, and %llu promoted", *uses,
+	EXPECT(wait_slowly(*mem.uses > 500 &&
+			   get_account().promoted - before.promoted > mem.nr / 2, 60000),
+	       "moved %d times, and %llu promoted", *mem.uses,
 	       get_account().promoted - before.promoted);
 	stop_all_loads();
-	psi_note("%d times to and fro, %llu told, %llu promoted", *uses,
+	psi_note("%d times to and fro, %llu told, %llu promoted", *mem.uses,
 		 get_account().told - before.told, get_account().promoted - before.promoted);
 	expect_written();
 	return PSI_PASS;
