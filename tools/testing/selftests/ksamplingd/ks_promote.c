@@ -561,24 +561,24 @@ struct stayer {
 };
 
 /* They are tried, and stay; what is before the first of them goes. */
-static void expect_stay(const struct stayer *s, size_t count)
+static void expect_stay(const struct stayer *s, size_t kinds)
 {
 	unsigned long long before[4], failed, most;
 	__u64 from = now_ns();
 	size_t i;
 
-	for (i = 0; i < count; i++)
+	for (i = 0; i < kinds; i++)
 		before[i] = get_failed(s[i].reason);
 	start();
 	if (s[0].first)
 		expect_part_fast(0, s[0].first, s[0].first, 30000);
-	for (i = 0; i < count; i++)
+	for (i = 0; i < kinds; i++)
 		EXPECT(wait_slowly(get_failed(s[i].reason) - before[i] >= s[i].nr / 2, 30000),
 		       "%s: only %llu of %u", s[i].reason, get_failed(s[i].reason) - before[i],
 		       s[i].nr);
 	/* None of them is tried again, but those for which there is hope. */
 	sleep_ms(TRIES_MS);
-	for (i = 0; i < count; i++) {
+	for (i = 0; i < kinds; i++) {
 		failed = get_failed(s[i].reason) - before[i];
 		most = s[i].nr;
 		if (s[i].again)
