@@ -17,8 +17,8 @@ tally = scripts/tally $(1:%=build/test/%.tap)
 
 # What "make test" consists of, and "make test-full". A part leaves its results in
 # build/test/PART.tap.
-PARTS ?= check tools selftest seed debug
-FULL_PARTS ?= check tools selftest seed pebs debug kasan default-off apply patch prefixes kunit
+PARTS ?= check series tools selftest seed debug
+FULL_PARTS ?= check series tools selftest seed pebs debug kasan default-off apply patch prefixes kunit
 # Parts do not wait for each other, but for what they need: with two CPUs, checks and tools
 # are done while the kernel is compiled, and guests run while the next one is.
 JOBS ?= 3
@@ -80,7 +80,7 @@ test-pebs: pebs-guest
 pebs-hour: pebs-guest ## an hour of its time of ksamplingd on that processor: no stray NMI
 	@scripts/boot --pebs skylake --icount=4 --cpus 2 --mem 1536 --timeout 5400 \
 		--kernel build/obj/$(image) --initrd build/pebs.cpio \
-		--append "quiet psi=1 test=ks_pebs only=R-20 ks_hours=1" | tee build/pebs-hour.log
+		--append "quiet psi=1 test=ks_pebs only=R-20 ks_hours=1 limit=7200" | tee build/pebs-hour.log
 	@! grep -q '^not ok' build/pebs-hour.log && grep -q '^ok.*hours without' build/pebs-hour.log
 
 # Our initramfs, and programs of Debian.
@@ -110,6 +110,9 @@ bench-tiers: pebs-guest ## what promotion achieves, beside NUMA balancing
 tree: setup ## build/tree: the base and our commits on it
 	@$(step) tree "kernel source with the series" scripts/series tree
 
+refresh: ## what was committed in build/tree becomes our files
+	@scripts/series refresh
+
 kernel: tree ## build our kernel
 	@$(step) --of 1400 kernel "kernel" scripts/kernel build/tree build/obj
 	@$(step) initramfs "initramfs" scripts/initramfs build/tree build/initramfs.cpio.gz
@@ -127,9 +130,8 @@ kasan-kernel: kernel
 series: tree ## build/series: patches to send, with a cover letter
 	@$(step) series "patches to send" scripts/series mail
 
-patch: ## build/patch: all in one file, for patch (BASES=all: for every 6.12.y of Debian)
-	@rm -f build/test/patch.tap
-	@$(MAKE) --no-print-directory test-patch || true
+patch: tree ## build/patch: all in one file, for patch (BASES=all: for every 6.12.y of Debian)
+	@$(part) patch "patch files" scripts/test/patch --keep $(BASES) || true
 	@$(call tally,patch)
 	@ls -1d build/patch/*
 
@@ -159,7 +161,10 @@ setup:
 	@scripts/setup
 
 test-check: series
-	@$(part) check "checks of our files" scripts/check
+	@$(part) check "checks of our files" scripts/check $(FULL)
+
+test-series: setup
+	@$(part) series "from our files to commits, and back" scripts/test/series
 
 test-tools: tree
 	@$(if $(FULL),scripts/setup bpftrace groff-base man-db tmux)
@@ -193,6 +198,6 @@ test-prefixes: kernel
 
 .PHONY: help run container pebs pebs-guest pebs-hour shell test test-full soak check tools kunit selftest \
 	prefixes mutations test-base bench bench-pebs bench-tiers variants tree kernel \
-	debug-kernel kasan-kernel series patch deb test-deb test-debian release apply clean setup \
+	debug-kernel kasan-kernel series patch deb test-deb test-debian release apply clean setup refresh test-series \
 	test-check test-kunit test-selftest test-debug test-kasan test-default-off test-apply \
 	test-patch test-prefixes test-mutations test-pebs test-seed test-tools
