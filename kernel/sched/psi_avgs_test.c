@@ -8,6 +8,7 @@
 #include <linux/sched/loadavg.h>
 
 #include "psi_avgs.h"
+#include "psi_seed.h"
 
 /* ------------------------- many CPUs ------------------------- */
 
@@ -114,12 +115,11 @@ static void short_times_have_weight(struct kunit *test)
 static void sums_are_exact(struct kunit *test)
 {
 	u32 t[64], w[64], times[PSI_NR_STATES] = { };
-	u64 num, den, seed = get_random_u64();
+	u64 num, den, seed = new_seed(test);
 	struct rnd_state rnd;
 	struct psi_sum sum;
 	int n, i, nr;
 
-	kunit_info(test, "seed %llu\n", seed);
 	prandom_seed_state(&rnd, seed);
 
 	for (n = 0; n < 10000; n++) {
@@ -240,12 +240,11 @@ static const struct {
 /* Loads that last from one to 200 periods, followed for half an hour. */
 static void averages_follow_the_exponential(struct kunit *test)
 {
-	u64 seed = get_random_u64(), exact[PSI_NR_AVGS], percent, error;
+	u64 seed = new_seed(test), exact[PSI_NR_AVGS], percent, error;
 	unsigned long avg[PSI_NR_AVGS];
 	struct rnd_state rnd;
 	int r, n, i, left;
 
-	kunit_info(test, "seed %llu\n", seed);
 	for (r = 0; r < ARRAY_SIZE(reference); r++) {
 		prandom_seed_state(&rnd, seed);
 		memset(avg, 0, sizeof(avg));

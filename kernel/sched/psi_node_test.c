@@ -15,6 +15,7 @@
 #include <linux/slab.h>
 
 #include "psi_node.h"
+#include "psi_seed.h"
 
 /* ------------------------- R-3, row by row ------------------------- */
 
@@ -959,8 +960,8 @@ static void random_histories(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, sim);
 	KUNIT_ASSERT_NOT_NULL(test, events);
 
-	first = get_random_u64();
-	kunit_info(test, "%d events, seed %llu\n", episodes * EPISODE, first);
+	first = new_seed(test);
+	kunit_info(test, "%d events\n", episodes * EPISODE);
 
 	for (n = 0; n < episodes; n++) {
 		seed = first + n;
