@@ -404,7 +404,7 @@ static void time_of_a_fold(struct kunit *test)
 {
 	struct world *w = new_world(test, 1, alone);
 
-	if (!IS_ENABLED(CONFIG_SMP))
+	if (!IS_ENABLED(CONFIG_SMP) && !IS_ENABLED(CONFIG_DEBUG_SPINLOCK))
 		kunit_skip(test, "there is no lock to be looked at");
 	watched = &w->shard[0][1];
 	begin(watched, PSI_CAUSE_SWAPIN, w->now);
@@ -631,6 +631,8 @@ static void in_a_section_while_it_moves(struct kunit *test)
 	int cause = PSI_CAUSE_NONE;
 	unsigned long flags;
 
+	if (!IS_ENABLED(CONFIG_TRACEPOINTS))
+		kunit_skip(test, "there are no trace events");
 	KUNIT_ASSERT_EQ(test, register_trace_psi_stall_end(note_cause, &cause), 0);
 	psi_move_task(current, at->here);
 	psi_memstall_enter_cause(&flags, PSI_CAUSE_READBACK);
@@ -669,12 +671,14 @@ static void group_is_removed(struct kunit *test)
 
 	psi_move_task(current, at->below);
 	psi_memstall_enter_cause(&flags, PSI_CAUSE_MEMCG_HIGH);
+	msleep(NAP_MS);
 	psi_memstall_leave(&flags);
 	psi_move_task(current, &psi_system);
 	below = read_sum(at->below, PSI_CAUSE_MEMCG_HIGH);
 
 	psi_move_task(current, at->below);
 	psi_memstall_enter_cause(&flags, PSI_CAUSE_MEMCG_HIGH);
+	msleep(NAP_MS);
 	psi_memstall_leave(&flags);
 	psi_move_task(current, &psi_system);
 	psi_group_free(at->below);
