@@ -418,6 +418,7 @@ static void one_period_is_carried_over(struct kunit *test)
 	struct psi_group *group = new_group(test, c->start);
 	struct psi_stall *io = &group->stall[PSI_IO_SOME];
 	u64 growth[PSI_NR_STALLS] = { 0 };
+	unsigned long avg[PSI_NR_AVGS];
 
 	growth[PSI_IO_SOME] = PSI_PERIOD_NS + SEC / 2;
 	psi_group_account(group, group->avgs_due, growth);
@@ -429,10 +430,16 @@ static void one_period_is_carried_over(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, io->averaged, io->total);
 	KUNIT_EXPECT_GT(test, hundredths(io->avg[0]), 1812 * 1677 / 2048 + 400);
 
+	memcpy(avg, io->avg, sizeof(avg));
 	growth[PSI_IO_SOME] = 100 * SEC;
 	psi_group_account(group, group->avgs_due + PSI_PERIOD_NS, growth);
 	KUNIT_EXPECT_EQ(test, io->total - io->averaged, PSI_PERIOD_NS);
 	KUNIT_EXPECT_LE(test, io->avg[0], PCT(100));
+
+	/* These were two periods: averages rise by that, and not by 100 s. */
+	psi_avg_sample(avg, 0, PSI_PERIOD_NS, PSI_PERIOD_NS);
+	psi_avg_sample(avg, 0, PSI_PERIOD_NS, PSI_PERIOD_NS);
+	KUNIT_EXPECT_LE(test, hundredths(apart(io->avg[2], avg[2])), 1);
 }
 
 /* after a long idle time the old load is gone. */
@@ -456,6 +463,12 @@ static void idle_time_decays(struct kunit *test)
 	KUNIT_EXPECT_GE(test, io->avg[1], PCT(30));
 	KUNIT_EXPECT_LE(test, io->avg[1], PCT(32));
 	KUNIT_EXPECT_EQ(test, io->total, 60 * PSI_PERIOD_NS);
+
+	/* Each of them to 0, the slower ones last. */
+	for (n = 0; n < 5000; n++)
+		psi_group_account(group, group->avgs_due, growth);
+	for (n = 0; n < PSI_NR_AVGS; n++)
+		KUNIT_EXPECT_EQ(test, io->avg[n], 0);
 }
 
 /* jitter of the fold does not move the periods. */
@@ -538,6 +551,35 @@ static void readers_take_nothing_away(struct kunit *test)
 	}
 }
 
+/* what no cpu.max is to blame for is contention. */
+static void split_adds_up(struct kunit *test)
+{
+	struct psi_group *group = psi_group_alloc(&psi_system);
+	struct psi_cpu_split split;
+	u64 *part;
+	int cause;
+
+	KUNIT_ASSERT_NOT_NULL(test, group);
+	part = group->quota_total;
+	group->stall[PSI_CPU_SOME].total = 1000;
+	part[PSI_OWN_SOME] = 10;
+	part[PSI_ANCESTOR_SOME] = 20;
+	part[PSI_DESCENDANT_SOME] = 30;
+	group->stall[PSI_CPU_FULL].total = 100;
+	part[PSI_OWN_FULL] = 1;
+	part[PSI_ANCESTOR_FULL] = 2;
+	part[PSI_DESCENDANT_FULL] = 3;
+	KUNIT_EXPECT_EQ(test, psi_group_read_split(group, &split), 0);
+	psi_group_free(group);
+
+	KUNIT_EXPECT_EQ(test, split.some[PSI_CONTENTION], 940);
+	KUNIT_EXPECT_EQ(test, split.full[PSI_CONTENTION], 94);
+	for (cause = PSI_OWN_QUOTA; cause < PSI_NR_CPU_CAUSES; cause++) {
+		KUNIT_EXPECT_EQ(test, split.some[cause], 10 * cause);
+		KUNIT_EXPECT_EQ(test, split.full[cause], cause);
+	}
+}
+
 static struct kunit_case psi_avgs_cases[] = {
 	KUNIT_CASE(tasks_257_on_256_cpus),
 	KUNIT_CASE(one_of_four_stalled_on_memory),
@@ -557,6 +599,7 @@ static struct kunit_case psi_avgs_cases[] = {
 	KUNIT_CASE_PARAM(periods_do_not_drift, late_gen_params),
 	KUNIT_CASE_PARAM(no_group_is_between_two_folds, late_gen_params),
 	KUNIT_CASE_PARAM(readers_take_nothing_away, late_gen_params),
+	KUNIT_CASE(split_adds_up),
 	{ }
 };
 

@@ -5,6 +5,7 @@
  * that runs, in groups of its own.
  */
 #include <kunit/test.h>
+#include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/irqflags.h>
 #include <linux/kthread.h>
@@ -56,6 +57,12 @@ static void fold_at(struct psi_causes *causes, u64 now)
 {
 	test_now = now;
 	psi_causes_fold(causes, test_clock);
+}
+
+static void switch_at(struct psi_causes *causes, bool on, u64 now)
+{
+	test_now = now;
+	psi_causes_switch(causes, on, test_clock);
 }
 
 static const int alone[] = { -1 };
@@ -169,6 +176,9 @@ static void groups_above(struct kunit *test)
 	expect(test, &w->group[2], PSI_CAUSE_READBACK, 1, 30, 30);
 	expect(test, &w->group[1], PSI_CAUSE_READBACK, 2, 50, 30);
 	expect(test, &w->group[0], PSI_CAUSE_READBACK, 3, 60, 30);
+	/* there is nothing left to do. */
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_FALSE(test, psi_causes_are_pending(&w->group[i]));
 
 	/* Nothing twice. */
 	for (i = 2; i >= 0; i--)
@@ -202,15 +212,19 @@ static void switched_off_and_on(struct kunit *test)
 	int i;
 
 	begin(w->shard[1], PSI_CAUSE_SWAPIN, t);
-	fold_at(&w->group[1], t + 100);
-	w->group[1].on = false;
-	fold_at(&w->group[1], t + 1000);
-	w->group[1].on = true;
+	switch_at(&w->group[1], false, t + 100);
+	begin(w->shard[1], PSI_CAUSE_READBACK, t + 200);
+	end(w->shard[1], PSI_CAUSE_READBACK, t + 200, t + 700);
+	switch_at(&w->group[1], true, t + 1000);
 	end(w->shard[1], PSI_CAUSE_SWAPIN, t, t + 1005);
+	begin(w->shard[1], PSI_CAUSE_READBACK, t + 1100);
+	end(w->shard[1], PSI_CAUSE_READBACK, t + 1100, t + 1107);
 	for (i = 2; i >= 0; i--)
 		fold_at(&w->group[i], t + 2000);
 	expect(test, &w->group[1], PSI_CAUSE_SWAPIN, 1, 105, 1005);
 	expect(test, &w->group[0], PSI_CAUSE_SWAPIN, 1, 1005, 1005);
+	expect(test, &w->group[1], PSI_CAUSE_READBACK, 1, 7, 7);
+	expect(test, &w->group[0], PSI_CAUSE_READBACK, 2, 507, 500);
 }
 
 /* clocks of two CPUs differ. No number goes back, and nothing is lost. */
@@ -713,6 +727,32 @@ static void dead_within_a_section(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, psi_causes_are_pending(&at->here->causes));
 }
 
+static DECLARE_COMPLETION(exempt_is_done);
+
+static int stall_exempt(void *group)
+{
+	unsigned long flags;
+
+	psi_exempt_current();
+	psi_move_task(current, group);
+	psi_memstall_enter_cause(&flags, PSI_CAUSE_SWAPIN);
+	psi_memstall_leave(&flags);
+	psi_move_task(current, &psi_system);
+	complete(&exempt_is_done);
+	return 0;
+}
+
+/* PSI's own threads are nobody. */
+static void exempt_within_a_section(struct kunit *test)
+{
+	struct place *at = test->priv;
+
+	reinit_completion(&exempt_is_done);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(kthread_run(stall_exempt, at->here, "psi_exempted")));
+	wait_for_completion(&exempt_is_done);
+	KUNIT_EXPECT_EQ(test, read_sum(at->here, PSI_CAUSE_SWAPIN).count, 0);
+}
+
 static struct kunit_case live_cases[] = {
 	KUNIT_CASE(nested_sections),
 	KUNIT_CASE(section_without_cause),
@@ -724,6 +764,7 @@ static struct kunit_case live_cases[] = {
 	KUNIT_CASE(left_out_of_order),
 	KUNIT_CASE(group_is_removed),
 	KUNIT_CASE(dead_within_a_section),
+	KUNIT_CASE(exempt_within_a_section),
 	{}
 };
 

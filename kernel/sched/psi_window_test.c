@@ -72,6 +72,7 @@ static void threshold_counts(struct kunit *test)
 
 	KUNIT_EXPECT_FALSE(test, look(a, BEGIN + 500 * MS, 100 * MS - 1));
 	KUNIT_EXPECT_TRUE(test, look(a, BEGIN + 600 * MS, 100 * MS));
+	KUNIT_EXPECT_EQ(test, a->threshold.growth, 100 * MS);
 }
 
 /*
@@ -147,6 +148,7 @@ static void held_back_event_comes(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, look(a, now, 20 * MS));
 	KUNIT_EXPECT_FALSE(test, look(a, now + 100 * MS, 20 * MS));
 	KUNIT_EXPECT_FALSE(test, look(a, now + 300 * MS, 40 * MS));
+	KUNIT_EXPECT_FALSE(test, psi_monitor_is_empty(&a->monitor));
 	KUNIT_EXPECT_FALSE(test, look(a, now + 999 * MS, 40 * MS));
 	KUNIT_EXPECT_EQ(test, psi_monitor_next_held(&a->monitor), now + 1000 * MS);
 	KUNIT_EXPECT_TRUE(test, look(a, now + 1000 * MS, 40 * MS));
@@ -165,6 +167,24 @@ static void one_burst_is_one_event(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, events, 1);
 }
 
+/*
+ * Two bursts, and two events: the second one is held back, and comes with a look that is
+ * late. Another trigger has a window then that ends with that look, and has seen both.
+ */
+static void seen_by_another_is_no_event(struct kunit *test)
+{
+	struct alone *a = new_trigger(test, 10 * MS, 1000 * MS, 0);
+	struct alone *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, b);
+	b->threshold.ns = 500 * MS;
+	psi_monitor_add(&a->monitor, &b->threshold, &b->window, BEGIN, 0);
+	KUNIT_EXPECT_TRUE(test, look(a, BEGIN + 500 * MS, 100 * MS));
+	KUNIT_EXPECT_FALSE(test, look(a, BEGIN + 600 * MS, 200 * MS));
+	KUNIT_EXPECT_TRUE(test, look(a, BEGIN + 3000 * MS, 200 * MS));
+	KUNIT_EXPECT_FALSE(test, look(a, BEGIN + 4100 * MS, 200 * MS));
+}
+
 /* 40 % for three windows in which nobody looked is not 120 % of one. */
 static void late_look_counts_one_window(struct kunit *test)
 {
@@ -172,6 +192,16 @@ static void late_look_counts_one_window(struct kunit *test)
 
 	KUNIT_EXPECT_FALSE(test, look(a, BEGIN + 3 * S, 1200 * MS));
 	KUNIT_EXPECT_EQ(test, a->window.before, 400 * MS);
+}
+
+/* Of the windows in which nobody looked, it is the one with most that counts. */
+static void late_look_finds_the_worst_window(struct kunit *test)
+{
+	struct alone *a = new_trigger(test, 500 * MS, 1000 * MS, 0);
+
+	/* 640 ms in the first one, 400 ms in each of those that follow */
+	KUNIT_EXPECT_FALSE(test, look(a, BEGIN + 400 * MS, 400 * MS));
+	KUNIT_EXPECT_TRUE(test, look(a, BEGIN + 3 * S, 1440 * MS));
 }
 
 /* A total that grows by 2^32 ns at once is one event, and nothing is cut off. */
@@ -206,6 +236,42 @@ static void rests_and_resumes(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, psi_monitor_is_quiet(&a->monitor, now));
 	KUNIT_EXPECT_FALSE(test, look(a, now, 14 * MS));
 	KUNIT_EXPECT_TRUE(test, look(a, now + 100 * MS, 15 * MS));
+
+	/* It has not been growing evenly since the look before. */
+	now += 200 * S;
+	psi_monitor_resume(&a->monitor, now);
+	KUNIT_EXPECT_TRUE(test, look(a, now + 100 * MS, 25 * MS));
+}
+
+/* Two triggers that are made between two looks, with a stall in between. */
+static void not_what_was_before_the_second(struct kunit *test)
+{
+	struct alone *a = new_trigger(test, 10 * MS, 1000 * MS, 0);
+	struct alone *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, b);
+	b->threshold.ns = 10 * MS;
+	psi_monitor_add(&a->monitor, &b->threshold, &b->window, BEGIN + 30 * MS, 20 * MS);
+	KUNIT_EXPECT_FALSE(test, look(a, BEGIN + 100 * MS, 20 * MS));
+	KUNIT_EXPECT_TRUE(test, look(a, BEGIN + 200 * MS, 30 * MS));
+}
+
+/* Who comes when all is quiet is looked after for a window. */
+static void a_new_trigger_ends_the_rest(struct kunit *test)
+{
+	struct alone *a = new_trigger(test, U64_MAX, 1000 * MS, 0);
+	struct alone *b = kunit_kzalloc(test, sizeof(*b), GFP_KERNEL);
+	u64 now = BEGIN + 100 * S + 30 * MS;
+
+	KUNIT_ASSERT_NOT_NULL(test, b);
+	KUNIT_EXPECT_TRUE(test, psi_monitor_is_quiet(&a->monitor, now));
+	b->threshold.ns = 10 * MS;
+	psi_monitor_add(&a->monitor, &b->threshold, &b->window, now, 0);
+	KUNIT_EXPECT_FALSE(test, psi_monitor_is_quiet(&a->monitor, now + 1000 * MS - 1));
+	KUNIT_EXPECT_TRUE(test, psi_monitor_is_quiet(&a->monitor, now + 1000 * MS));
+	/* This look stands for a point of the grid before it was made. */
+	KUNIT_EXPECT_FALSE(test, look(a, now + 10 * MS, 0));
+	KUNIT_EXPECT_TRUE(test, look(a, now + 170 * MS, 10 * MS));
 }
 
 /* A tenth of a window at most, and everybody at the same time. */
@@ -468,8 +534,15 @@ static struct kunit_case psi_window_cases[] = {
 	{ .name = "R-13 an event that is held back comes in time",
 	  .run_case = held_back_event_comes },
 	{ .name = "R-13 one burst is one event", .run_case = one_burst_is_one_event },
+	{ .name = "R-13 what another trigger has seen is no event",
+	  .run_case = seen_by_another_is_no_event },
 	{ .name = "R-13 a late look counts one window's length",
 	  .run_case = late_look_counts_one_window },
+	{ .name = "R-13 a late look finds the worst window",
+	  .run_case = late_look_finds_the_worst_window },
+	{ .name = "R-18 what was before the second trigger does not count",
+	  .run_case = not_what_was_before_the_second },
+	{ .name = "R-13 a new trigger ends the rest", .run_case = a_new_trigger_ends_the_rest },
 	{ .name = "D-5 a total that jumps by 2^32 ns", .run_case = a_jump_of_32_bits },
 	{ .name = "R-13 rests after a quiet window, and resumes",
 	  .run_case = rests_and_resumes },
