@@ -140,6 +140,23 @@ static void heat_has_an_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ks_heat_now(h, epoch - 1), 0);
 }
 
+/* Each bin goes down by one, and what comes back more than once is not less than nothing. */
+static void histogram_has_ends(struct kunit *test)
+{
+	struct ks_histogram hist = { .bin = { [0] = 9, [1] = 1, [30] = 30, [31] = 31 } };
+
+	ks_histogram_cool(&hist);
+	KUNIT_EXPECT_EQ(test, hist.bin[0], 1);
+	KUNIT_EXPECT_EQ(test, hist.bin[1], 0);
+	KUNIT_EXPECT_EQ(test, hist.bin[29], 30);
+	KUNIT_EXPECT_EQ(test, hist.bin[30], 31);
+	KUNIT_EXPECT_EQ(test, hist.bin[31], 0);
+	ks_histogram_add(&hist, 30, -512);
+	KUNIT_EXPECT_EQ(test, hist.bin[30], 0);
+	ks_histogram_add(&hist, -1, 512);
+	KUNIT_EXPECT_EQ(test, hist.bin[0], 1);
+}
+
 static void threshold(struct kunit *test)
 {
 	struct ks_histogram hist = { .bin = { [2] = 1000, [5] = 100, [9] = 20, [31] = 4 } };
@@ -307,6 +324,7 @@ static struct kunit_case heat_cases[] = {
 	KUNIT_CASE(R29_told_of_what_is_there),
 	KUNIT_CASE(any_history),
 	KUNIT_CASE(heat_has_an_end),
+	KUNIT_CASE(histogram_has_ends),
 	KUNIT_CASE(huge_pages_compare_with_base_pages),
 	KUNIT_CASE(threshold),
 	KUNIT_CASE(threshold_of_zipf),

@@ -289,7 +289,8 @@ static void R31_a_page_that_came_back_has_to_be_hotter(struct kunit *test)
 	/* The bar has no end that heat would reach by wrapping. */
 	KUNIT_EXPECT_FALSE(test, ks_past_allows(p, now, U32_MAX, U32_MAX));
 	/* Forgotten */
-	now += KS_FORGET_S;
+	now += KS_FORGET_S - 1;
+	KUNIT_EXPECT_FALSE(test, ks_past_is_over(p, now - 1));
 	KUNIT_EXPECT_TRUE(test, ks_past_is_over(p, now));
 	KUNIT_EXPECT_TRUE(test, ks_past_allows(p, now, 1, 1024));
 	p = ks_past_promoted(p, now);

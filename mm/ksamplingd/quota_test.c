@@ -382,6 +382,95 @@ static void R23_smoothing(struct kunit *test)
 			ks_level_of(KS_LOADS, ks_periods[KS_LOADS][10] * 7 / 15));
 }
 
+/* So has that of the base. */
+static void R23_smoothing_of_the_base(struct kunit *test)
+{
+	struct ks_tuning t = { 300, KS_PROPORTIONAL, 2000, 1000 };
+	struct ks_usage u = {
+		.wall_ns = WINDOW_NS,
+		.run_ns = WINDOW_NS / 10 * 3,
+		.drain_ns = WINDOW_NS / 10 * 2,
+		.rounds = 500,
+	};
+	struct ks_quota q;
+
+	start_at(&q, &t, 10);
+	ks_quota_window(&q, &t, &u);
+	KUNIT_EXPECT_EQ(test, q.base_ppm, 100000);
+	u.drain_ns = WINDOW_NS / 20 * 3;
+	ks_quota_window(&q, &t, &u);
+	KUNIT_EXPECT_EQ(test, q.base_ppm, 110000);
+}
+
+/* What was measured, or raised, for what was wanted before, is over. */
+static void R23_tuned_anew(struct kunit *test)
+{
+	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000, 1000 };
+	struct ks_quota q;
+
+	start_at(&q, &t, 10);
+	tell(&q, &t, 100000);
+	ks_quota_tune(&q, &t);
+	tell(&q, &t, 105000);
+	KUNIT_EXPECT_EQ(test, q.use_ppm, 105000);
+
+	KUNIT_EXPECT_TRUE(test, ring_full(&q, &t, 0, 1000));
+	ks_quota_tune(&q, &t);
+	KUNIT_EXPECT_TRUE(test, tell(&q, &t, 50000));
+}
+
+/* Few of many records were read: they say what all would take, up to 16 times as much. */
+static void R23_records_that_were_not_read(struct kunit *test)
+{
+	struct ks_tuning t = { 0, KS_PROPORTIONAL, 2000, 1000 };
+	struct ks_usage u = {
+		.wall_ns = WINDOW_NS,
+		.run_ns = WINDOW_NS / 1000,
+		.drain_ns = WINDOW_NS / 1000,
+		.read = 100,
+		.made = 1500,
+	};
+	struct ks_quota q;
+
+	start_at(&q, &t, 10);
+	ks_quota_window(&q, &t, &u);
+	KUNIT_EXPECT_EQ(test, q.use_ppm, 15000);
+	u.made = 100000;
+	ks_quota_window(&q, &t, &u);
+	KUNIT_EXPECT_EQ(test, q.use_ppm, 15200);
+}
+
+/* Too much base: neither fewer records nor more of them are a remedy. */
+static void R23_base_that_is_too_much(struct kunit *test)
+{
+	struct ks_tuning t = { 30, KS_PROPORTIONAL, 2000, 1000 };
+	struct ks_usage u = {
+		.wall_ns = WINDOW_NS,
+		.run_ns = WINDOW_NS / 1000 * 41,
+		.drain_ns = WINDOW_NS / 1000,
+		.rounds = 500,
+	};
+	struct ks_quota q;
+
+	start_at(&q, &t, 10);
+	KUNIT_EXPECT_FALSE(test, ks_quota_window(&q, &t, &u));
+	KUNIT_EXPECT_EQ(test, q.level[KS_LOADS], 10);
+}
+
+/* A factor of 16 at most, as the use may go with more than 1 / period. */
+static void R23_not_too_far_at_once(struct kunit *test)
+{
+	struct ks_tuning t = { 10, KS_PROPORTIONAL, 2000, 1000 };
+	struct ks_quota q;
+
+	start_at(&q, &t, 10);
+	KUNIT_EXPECT_TRUE(test, tell(&q, &t, 900000));
+	KUNIT_EXPECT_EQ(test, q.level[KS_LOADS], 30);
+	start_at(&q, &t, 60);
+	KUNIT_EXPECT_TRUE(test, tell(&q, &t, 100));
+	KUNIT_EXPECT_EQ(test, q.level[KS_LOADS], 40);
+}
+
 /* After a change the average is what the new period would have given. */
 static void R23_average_follows_the_period(struct kunit *test)
 {
@@ -429,6 +518,30 @@ static void R23_bursts(struct kunit *test)
 		KUNIT_EXPECT_FALSE(test, tell(&q, &t, 100000));
 		KUNIT_EXPECT_EQ_MSG(test, q.level[KS_LOADS], 10, "burst %d", i);
 	}
+}
+
+/* In a window in which a ring was full, only what is too much with the new period counts. */
+static void R23_window_of_two_periods(struct kunit *test)
+{
+	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000, 1000 };
+	struct ks_quota q;
+
+	/* 200000 ppm become 100000 with twice the period. */
+	start_at(&q, &t, 10);
+	KUNIT_EXPECT_TRUE(test, ring_full(&q, &t, 0, 1000));
+	KUNIT_EXPECT_FALSE(test, tell(&q, &t, 200000));
+	KUNIT_EXPECT_EQ(test, q.level[KS_LOADS], 15);
+
+	start_at(&q, &t, 10);
+	KUNIT_EXPECT_TRUE(test, ring_full(&q, &t, 0, 1000));
+	KUNIT_EXPECT_TRUE(test, tell(&q, &t, 400000));
+	KUNIT_EXPECT_EQ(test, q.level[KS_LOADS], 20);
+
+	/* One level a window is what policy step does, and that has been more. */
+	t.policy = KS_STEP;
+	start_at(&q, &t, 10);
+	KUNIT_EXPECT_TRUE(test, ring_full(&q, &t, 0, 1000));
+	KUNIT_EXPECT_FALSE(test, tell(&q, &t, 400000));
 }
 
 /* What comes at once with any period is no reason for a longer one. */
@@ -528,7 +641,11 @@ static void R22_budget(struct kunit *test)
 	KUNIT_EXPECT_LE(test, ks_quota_budget_ns(&q, &t), 4 * 2000 * 1000 / 10 * 2);
 	KUNIT_EXPECT_GE(test, ks_quota_budget_ns(&q, &t), 4 * 2000 * 1000 / 10);
 	start_at(&q, &t, KS_NR_LEVELS - 1);
-	KUNIT_EXPECT_LE(test, ks_quota_budget_ns(&q, &t), 2000 * 1000 / 10 * 5 / 4);
+	/* a tenth of sleep and round together */
+	KUNIT_EXPECT_EQ(test, ks_quota_budget_ns(&q, &t), 2000 * 1000 / 9);
+	/* Rounds that take all of the quota by themselves leave something for records. */
+	q.base_ppm = KS_WHOLE;
+	KUNIT_EXPECT_EQ(test, ks_quota_budget_ns(&q, &t), 2000 * 1000 / 39);
 }
 
 static void R23_dead_band(struct kunit *test)
@@ -748,6 +865,29 @@ static void R22_small_rings(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, p.lost, 0);
 		KUNIT_EXPECT_LE(test, p.changes, 5);
 	}
+}
+
+/* A ring that is fuller than half, and not too full: the period stays. */
+static void R22_rings_that_just_hold(struct kunit *test)
+{
+	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000, 1000 };
+	struct ks_usage u = {
+		.wall_ns = WINDOW_NS,
+		.run_ns = WINDOW_NS / 20,
+		.drain_ns = WINDOW_NS / 20,
+		.rounds = 500,
+		.fill_permille = { [KS_LOADS] = 750 },
+	};
+	struct ks_quota q;
+
+	start_at(&q, &t, 10);
+	KUNIT_EXPECT_FALSE(test, ks_quota_window(&q, &t, &u));
+	/* Where there is place, it gets shorter until they are half full. */
+	start_at(&q, &t, 10);
+	u.fill_permille[KS_LOADS] = 400;
+	KUNIT_EXPECT_TRUE(test, ks_quota_window(&q, &t, &u));
+	KUNIT_EXPECT_EQ(test, q.level[KS_LOADS],
+			ks_level_of(KS_LOADS, ks_periods[KS_LOADS][10] * 4 / 5));
 }
 
 static void R23_tables(struct kunit *test)
@@ -1289,6 +1429,7 @@ static void R28_a_few_records_tell_no_mix(struct kunit *test)
 	int i;
 
 	start_at(&q, &t, 30);
+	KUNIT_EXPECT_FALSE(test, tell_mix(&q, &t, 30000, 0, 4));
 	for (i = 0; i < 10; i++)
 		KUNIT_EXPECT_FALSE(test, tell_mix(&q, &t, 30000, i % 3, i % 5));
 	/* Nor do none. */
@@ -1335,6 +1476,26 @@ static void R28_policy_step(struct kunit *test)
 	KUNIT_EXPECT_LE(test, mix_error_ppm(d, loads_ppm(d)), allowed_ppm(800));
 	KUNIT_EXPECT_TRUE(test, is_settled(&d->plant));
 	KUNIT_EXPECT_LE(test, d->plant.changes, 2);
+}
+
+/* Where policy step goes from level 20 with so much use, if only half of it is loads. */
+static void step_of_mix(struct kunit *test, u32 use_ppm, u8 loads, u8 stores)
+{
+	struct ks_tuning t = { 100, KS_STEP, 2000, 800 };
+	struct ks_quota q;
+
+	start_at(&q, &t, 20);
+	tell_mix(&q, &t, use_ppm, 5000, 5000);
+	KUNIT_EXPECT_EQ(test, q.level[KS_LOADS], loads);
+	KUNIT_EXPECT_EQ(test, q.level[KS_STORES], stores);
+}
+
+/* Too much use, too little, and none of both: what makes the mix worse is not moved. */
+static void R28_steps_of_use_and_mix(struct kunit *test)
+{
+	step_of_mix(test, 200000, 20, 21);
+	step_of_mix(test, 50000, 19, 20);
+	step_of_mix(test, 100000, 19, 21);
 }
 
 /* The one whose ring is full has a longer period then, and the other one has not. */
@@ -1405,6 +1566,7 @@ static struct kunit_case quota_cases[] = {
 	KUNIT_CASE(R22_budget),
 	KUNIT_CASE(R22_full_rings_raise_the_period),
 	KUNIT_CASE(R22_overload_is_lost_not_used),
+	KUNIT_CASE(R22_rings_that_just_hold),
 	KUNIT_CASE(R22_small_rings),
 	KUNIT_CASE(R23_a_load_that_ends),
 	KUNIT_CASE(R23_a_quota_that_is_changed),
@@ -1413,6 +1575,7 @@ static struct kunit_case quota_cases[] = {
 	KUNIT_CASE(R23_backlog),
 	KUNIT_CASE(R23_base_above_the_quota),
 	KUNIT_CASE(R23_base_of_rounds_that_are_interrupted),
+	KUNIT_CASE(R23_base_that_is_too_much),
 	KUNIT_CASE(R23_between_two_levels),
 	KUNIT_CASE(R23_bursts),
 	KUNIT_CASE(R23_cliff),
@@ -1420,17 +1583,22 @@ static struct kunit_case quota_cases[] = {
 	KUNIT_CASE(R23_ends_of_the_tables),
 	KUNIT_CASE(R23_full_whatever_the_period_is),
 	KUNIT_CASE(R23_nearest_level),
+	KUNIT_CASE(R23_not_too_far_at_once),
 	KUNIT_CASE(R23_policy_step),
 	KUNIT_CASE(R23_policy_step_after_a_search),
 	KUNIT_CASE(R23_quota_0_is_a_fixed_period),
+	KUNIT_CASE(R23_records_that_were_not_read),
 	KUNIT_CASE(R23_settles_where_use_is_steep),
 	KUNIT_CASE(R23_settles_within_five_windows),
 	KUNIT_CASE(R23_sleep_is_not_hasty),
 	KUNIT_CASE(R23_small_quota),
 	KUNIT_CASE(R23_smoothing),
+	KUNIT_CASE(R23_smoothing_of_the_base),
 	KUNIT_CASE(R23_stays_there),
 	KUNIT_CASE(R23_stays_where_periods_are_coarse),
 	KUNIT_CASE(R23_tables),
+	KUNIT_CASE(R23_tuned_anew),
+	KUNIT_CASE(R23_window_of_two_periods),
 	KUNIT_CASE(R23_workload),
 	KUNIT_CASE(R23_wakeups_that_have_records),
 	KUNIT_CASE(R27_batches_that_wait),
@@ -1444,6 +1612,7 @@ static struct kunit_case quota_cases[] = {
 	KUNIT_CASE(R28_phases_that_are_short),
 	KUNIT_CASE(R28_policy_step),
 	KUNIT_CASE(R28_quota_comes_first),
+	KUNIT_CASE(R28_steps_of_use_and_mix),
 	KUNIT_CASE_SLOW(R28_settles_within_five_windows),
 	KUNIT_CASE_SLOW(R28_shares_are_held),
 	{}
