@@ -1580,7 +1580,7 @@ static void changes_touch_one_cache_line(struct kunit *test)
 static struct kunit_case psi_node_cases[] = {
 	KUNIT_CASE_PARAM(rules, rule_gen_params),
 	KUNIT_CASE_PARAM(quota_rules, quota_case_gen_params),
-	KUNIT_CASE_PARAM(random_histories, start_gen_params),
+	KUNIT_CASE_PARAM_ATTR(random_histories, start_gen_params, { .speed = KUNIT_SPEED_SLOW }),
 	KUNIT_CASE(quotas_cost_nothing_unless_used_up),
 	KUNIT_CASE(quota_growth_is_no_longer_than_the_stall),
 	KUNIT_CASE(units_have_no_bias),
