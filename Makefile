@@ -18,7 +18,7 @@ tally = scripts/tally $(1:%=build/test/%.tap)
 # What "make test" consists of, and "make test-full". A part leaves its results in
 # build/test/PART.tap.
 PARTS ?= check series tools selftest seed debug
-FULL_PARTS ?= check series tools selftest seed pebs debug kasan default-off apply patch prefixes kunit
+FULL_PARTS ?= check series tools selftest seed pebs debug kasan default-off apply patch prefixes kunit mutations
 # Parts do not wait for each other, but for what they need: with two CPUs, checks and tools
 # are done while the kernel is compiled, and guests run while the next one is.
 JOBS ?= 3
@@ -56,8 +56,9 @@ tools: ## psitop, psi-wait and ksamplingd-top, on made-up files
 kunit: ## unit tests alone, in a kernel that is a program (UML)
 selftest: ## tests in the guest
 prefixes: ## each patch of the series builds and boots: before it is sent
-mutations: ## break one thing after the other, and see that a test notices
-check tools kunit selftest prefixes mutations:
+mutations: ## do unit tests notice what is broken on purpose? ten minutes
+mutations-guest: ## does a kernel that checks itself, in a guest? an hour
+check tools kunit selftest prefixes mutations mutations-guest:
 	@rm -f build/test/$@.tap
 	@$(MAKE) --no-print-directory test-$@ FULL=--full || true
 	@$(call tally,$@)
@@ -190,14 +191,17 @@ test-apply: tree
 test-patch: tree
 	@$(part) patch "patch files" scripts/test/patch $(BASES)
 
-test-mutations: kernel
-	@$(part) mutations "accounting that is broken on purpose" scripts/test/mutations
+test-mutations: tree
+	@$(part) mutations "what is broken on purpose" scripts/test/mutations
+
+test-mutations-guest: kernel
+	@$(part) mutations-guest "accounting that is broken on purpose" scripts/test/mutations --guest
 
 test-prefixes: kernel
 	@$(part) prefixes "each patch builds and boots" scripts/test/prefixes
 
 .PHONY: help run container pebs pebs-guest pebs-hour shell test test-full soak check tools kunit selftest \
-	prefixes mutations test-base bench bench-pebs bench-tiers variants tree kernel \
+	prefixes mutations mutations-guest test-base bench bench-pebs bench-tiers variants tree kernel \
 	debug-kernel kasan-kernel series patch deb test-deb test-debian release apply clean setup refresh test-series \
 	test-check test-kunit test-selftest test-debug test-kasan test-default-off test-apply \
-	test-patch test-prefixes test-mutations test-pebs test-seed test-tools
+	test-patch test-prefixes test-mutations test-mutations-guest test-pebs test-seed test-tools
