@@ -22,6 +22,7 @@ FULL_PARTS ?= check series tools selftest seed pebs debug kasan default-off appl
 # Parts do not wait for each other, but for what they need: with two CPUs, checks and tools
 # are done while the kernel is compiled, and guests run while the next one is.
 JOBS ?= 3
+CHECK ?= $(if $(FULL),,--quick)
 
 help: ## show these commands
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
@@ -45,7 +46,7 @@ test: ## what must hold for each change: a quarter of an hour (PARTS="check tool
 	@$(call tally,$(PARTS)) | tee build/test/summary
 
 test-full: ## all there is: an hour, before a release (FULL_PARTS="pebs kasan" for some)
-	@$(MAKE) --no-print-directory test FULL=--full PARTS="$(FULL_PARTS)"
+	@$(MAKE) --no-print-directory test FULL=--full CHECK=--full PARTS="$(FULL_PARTS)"
 
 soak: kernel ## many seeds: GUEST=kunit,facts SEEDS=2-101 ONLY=R-14 (scripts/soak --help)
 	@scripts/soak $(if $(SEEDS),--seeds $(SEEDS)) $(if $(GUEST),--guest $(GUEST)) \
@@ -162,7 +163,7 @@ setup:
 	@scripts/setup
 
 test-check: series
-	@$(part) check "checks of our files" scripts/check $(FULL)
+	@$(part) check "checks of our files" scripts/check $(CHECK)
 
 test-series: setup
 	@$(part) series "from our files to commits, and back" scripts/test/series

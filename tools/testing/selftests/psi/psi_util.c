@@ -247,6 +247,11 @@ bool booted_with(const char *word)
 	return false;
 }
 
+bool is_quick(void)
+{
+	return booted_with("quick");
+}
+
 int psi_slowness(void)
 {
 	const char *slow = getenv("PSI_SLOW");
@@ -757,7 +762,7 @@ static bool enough_is_done(unsigned int needed)
 /* Some kernels need more time for it than others. */
 void await_deeds(unsigned int ms, unsigned int needed)
 {
-	sleep_ms(ms);
+	sleep_ms(is_quick() ? ms / 4 : ms);
 	wait_until(enough_is_done(needed), 30000);
 }
 

@@ -255,5 +255,7 @@ void expect_deeds(unsigned int needed);
 
 /* Is @word one of the words of the kernel command line? */
 bool booted_with(const char *word);
+/* Are tests that could go on for long to be short? There are others that run them for longer. */
+bool is_quick(void);
 
 #endif /* PSI_UTIL_H */
