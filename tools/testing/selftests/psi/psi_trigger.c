@@ -672,7 +672,7 @@ static enum psi_result read_it_too(void)
 	return PSI_PASS;
 }
 
-/* ---- D-8: who gets which event ---- */
+/* ---- who gets which event ---- */
 
 struct waiter {
 	int fd;
