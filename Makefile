@@ -17,8 +17,8 @@ tally = scripts/tally $(1:%=build/test/%.tap)
 
 # What "make test" consists of, and "make test-full". A part leaves its results in
 # build/test/PART.tap.
-PARTS ?= check series tools selftest seed debug
-FULL_PARTS ?= check series tools selftest seed pebs debug kasan default-off apply patch prefixes kunit mutations
+PARTS ?= check lab series tools selftest seed debug
+FULL_PARTS ?= check lab series tools selftest seed pebs debug kasan default-off apply patch prefixes kunit mutations
 # Parts do not wait for each other, but for what they need: with two CPUs, checks and tools
 # are done while the kernel is compiled, and guests run while the next one is.
 JOBS ?= 3
@@ -165,6 +165,9 @@ setup:
 test-check: series
 	@$(part) check "checks of our files" scripts/check $(CHECK)
 
+test-lab:
+	@$(part) lab "what counts results" scripts/test/lab
+
 test-series: setup
 	@$(part) series "from our files to commits, and back" scripts/test/series
 
@@ -203,6 +206,6 @@ test-prefixes: kernel
 
 .PHONY: help run container pebs pebs-guest pebs-hour shell test test-full soak check tools kunit selftest \
 	prefixes mutations mutations-guest test-base bench bench-pebs bench-tiers variants tree kernel \
-	debug-kernel kasan-kernel series patch deb test-deb test-debian release apply clean setup refresh test-series \
+	debug-kernel kasan-kernel series patch deb test-deb test-debian release apply clean setup refresh test-lab test-series \
 	test-check test-kunit test-selftest test-debug test-kasan test-default-off test-apply \
 	test-patch test-prefixes test-mutations test-mutations-guest test-pebs test-seed test-tools
