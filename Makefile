@@ -46,7 +46,7 @@ test: ## what must hold for each change: a quarter of an hour (PARTS="check tool
 	@$(call tally,$(PARTS)) | tee build/test/summary
 
 test-full: ## all there is: an hour, before a release (FULL_PARTS="pebs kasan" for some)
-	@$(MAKE) --no-print-directory test FULL=--full CHECK=--full PARTS="$(FULL_PARTS)"
+	@$(MAKE) --no-print-directory test JOBS=1 FULL=--full CHECK=--full PARTS="$(FULL_PARTS)"
 
 soak: kernel ## many seeds: GUEST=kunit,facts SEEDS=2-101 ONLY=R-14 (scripts/soak --help)
 	@scripts/soak $(if $(SEEDS),--seeds $(SEEDS)) $(if $(GUEST),--guest $(GUEST)) \
