@@ -40,7 +40,7 @@ shell: kernel ## the same kernel, with a prompt
 	@scripts/boot --interactive --kernel build/obj/$(image) \
 		--initrd build/initramfs.cpio.gz --append test=shell
 
-test: ## what must hold for each change: a quarter of an hour (PARTS="check tools")
+test: ## what must hold for each change: 11 to 20 minutes (PARTS="check tools")
 	@rm -rf build/test
 	@$(MAKE) --no-print-directory --keep-going -j$(JOBS) $(PARTS:%=test-%) || true
 	@$(call tally,$(PARTS)) | tee build/test/summary
