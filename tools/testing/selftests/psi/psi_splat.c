@@ -73,14 +73,18 @@ static enum psi_result no_complaint(void)
 {
 	bool checks = !access(CHECKS, R_OK);
 	int log = open_kernel_log();
+	char record[8192], before[256] = "";
 	bool skip_trace = false;
-	char record[8192];
 	int found = 0;
 
 	/* Then what was found is in the log. */
 	if (checks)
 		sleep_ms(5000);
-	while (read_kernel_log(log, record, sizeof(record))) {
+	for (; read_kernel_log(log, record, sizeof(record));
+	     snprintf(before, sizeof(before), "%.*s", (int)strcspn(record, "\n"), record)) {
+		/* A group that is out of memory is no fault of the kernel. */
+		if (strstr(record, " invoked oom-killer: "))
+			skip_trace = true;
 		if (!is_complaint(record))
 			continue;
 		if (is_not_ours(record)) {
@@ -92,7 +96,8 @@ static enum psi_result no_complaint(void)
 			skip_trace = false;
 			continue;
 		}
-		found++;
+		if (!found++)
+			psi_note("%s", before);
 		psi_note("%.*s", (int)strcspn(record, "\n"), record);
 	}
 	close(log);
