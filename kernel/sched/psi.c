@@ -798,12 +798,18 @@ void psi_recount_task(struct task_struct *p)
 static void set_node_parent(struct rq *rq, struct psi_node *node,
 			    struct psi_node *parent)
 {
+	struct psi_node *was = node->parent;
 	u32 now = update_now(rq);
 	bool notify;
 
 	nodes_write_begin(rq, now);
 	notify = psi_node_set_parent(node, parent, now);
-	write_end_notify(rq, parent, notify);
+	nodes_write_end(rq);
+	/* Where there is one less, "full" may begin. */
+	if (notify && was)
+		notify_from(was, cpu_of(rq), 0);
+	if (notify && parent)
+		notify_from(parent, cpu_of(rq), 0);
 }
 
 /**
