@@ -424,6 +424,16 @@ static void look_at(struct psi_poller *p, struct psi_polled *m, u64 now)
 	list_add_tail(&m->member, &p->busy);
 }
 
+/*
+ * Without saying what for: everybody has to ask the file, and who asks first has the event.
+ * Told of EPOLLPRI, io_uring would not look at it, and aio would not ask. All of them: one
+ * that waits exclusively, and wants something else, would keep it from others.
+ */
+static void wake_waiters(wait_queue_head_t *wait)
+{
+	wake_up_all(wait);
+}
+
 /* @now is that of the round; an event is of the moment in which it comes. */
 static void deliver(struct psi_poller *p, struct psi_polled *m, u64 now)
 {
@@ -440,7 +450,7 @@ static void deliver(struct psi_poller *p, struct psi_polled *m, u64 now)
 	trace_psi_trigger_fire(m->group->id, stall_names[m->state], threshold->growth,
 			       threshold->ns, m->monitor.size);
 	WRITE_ONCE(t->event, 1);
-	wake_up_poll(t->wait, EPOLLPRI);
+	wake_waiters(t->wait);
 }
 
 /* All quiet monitors of the states that have begun are to be looked at. */
@@ -880,7 +890,7 @@ void psi_trigger_close(struct psi_listener *l)
 
 	trigger_stop(t);
 	l->trigger = NULL;
-	wake_up_poll(l->wait, EPOLLERR | EPOLLPRI);
+	wake_waiters(l->wait);
 	kfree(t);
 }
 

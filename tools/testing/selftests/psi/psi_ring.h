@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <linux/io_uring.h>
+#include <linux/time_types.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -86,6 +87,20 @@ static inline int enter_ring(struct psi_ring *r, unsigned int complete)
 		if (ret > 0)
 			r->queued -= ret;
 	} while (ret < 0 && errno == EINTR);
+	return ret < 0 ? -errno : 0;
+}
+
+/* The same, for up to @ms; -ETIME if they are not there by then. */
+static inline int enter_ring_for(struct psi_ring *r, unsigned int complete, int ms)
+{
+	struct __kernel_timespec left = { ms / 1000, ms % 1000 * 1000000LL };
+	struct io_uring_getevents_arg arg = { .ts = (uintptr_t)&left };
+	int ret;
+
+	ret = syscall(__NR_io_uring_enter, r->fd, r->queued, complete, IORING_ENTER_GETEVENTS |
+		      IORING_ENTER_SQ_WAKEUP | IORING_ENTER_EXT_ARG, &arg, sizeof(arg));
+	if (ret > 0)
+		r->queued -= ret;
 	return ret < 0 ? -errno : 0;
 }
 
