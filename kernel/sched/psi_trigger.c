@@ -76,10 +76,10 @@
 #include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/sched/clock.h>
+#include <linux/security.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
-#include <linux/sysctl.h>
 #include <linux/timekeeping.h>
 #include <linux/timerqueue.h>
 #include <linux/user_namespace.h>
@@ -92,15 +92,10 @@
 #include "psi_trigger.h"
 #include "psi_window.h"
 
-#define PSI_WINDOW_MIN_US_LEAST		10000
-#define PSI_WINDOW_MIN_US_MOST		500000
+/* The shortest windows, with CAP_SYS_RESOURCE and without, and the longest one. */
+#define PSI_WINDOW_MIN_US		10000
+#define PSI_WINDOW_MIN_US_USER		500000
 #define PSI_WINDOW_MAX_US		10000000
-
-/* Without CAP_SYS_RESOURCE, windows are multiples of this. */
-#define PSI_WINDOW_COMMON_US		2000000
-
-/* kernel.psi_window_min_us */
-static unsigned int psi_window_min_us = PSI_WINDOW_MIN_US_MOST;
 
 /**
  * struct psi_poller - one of the two threads
@@ -751,12 +746,16 @@ static int parse(const char *text, enum psi_resource res, struct psi_order *o)
 
 static bool is_allowed(const struct psi_order *o)
 {
-	if (!o->threshold_us || o->threshold_us > o->window_us ||
-	    o->window_us < READ_ONCE(psi_window_min_us) ||
-	    o->window_us > PSI_WINDOW_MAX_US)
-		return false;
+	unsigned int least_us = o->privileged ? PSI_WINDOW_MIN_US : PSI_WINDOW_MIN_US_USER;
 
-	return o->privileged || o->window_us % PSI_WINDOW_COMMON_US == 0;
+	return o->window_us >= least_us && o->window_us <= PSI_WINDOW_MAX_US &&
+	       o->threshold_us && o->threshold_us <= o->window_us;
+}
+
+/* To ask for it is not worth an audit record: who has no such privilege gets a trigger, too. */
+static bool is_privileged(const struct file *file)
+{
+	return !security_capable(file->f_cred, &init_user_ns, CAP_SYS_RESOURCE, CAP_OPT_NOAUDIT);
 }
 
 /* The memory is theirs to pay for, as anybody may make one. */
@@ -809,9 +808,9 @@ static struct psi_trigger *new_trigger(struct psi_listener *l, struct psi_group 
  *
  * Context: may sleep. The group must not go away meanwhile, nor the file be
  * closed.
- * Return: 0; -EBUSY if there is a trigger already; -EINVAL for any other text, or
- * without CAP_SYS_RESOURCE for a window other than a multiple of 2 s; -EOPNOTSUPP
- * for PSI_IRQ without a clock for interrupts; -ENOMEM.
+ * Return: 0; -EBUSY if there is a trigger already; -EINVAL for any other text, or a
+ * window that is too short for @file's opener; -EOPNOTSUPP for PSI_IRQ without a clock
+ * for interrupts; -ENOMEM.
  */
 int psi_trigger_write(struct psi_listener *l, struct psi_group *group,
 		      enum psi_resource res, struct file *file, char *text)
@@ -830,7 +829,7 @@ int psi_trigger_write(struct psi_listener *l, struct psi_group *group,
 	ret = parse(text, res, &o);
 	if (ret)
 		return ret;
-	o.privileged = file_ns_capable(file, &init_user_ns, CAP_SYS_RESOURCE);
+	o.privileged = is_privileged(file);
 	if (!is_allowed(&o))
 		return -EINVAL;
 
@@ -944,30 +943,6 @@ void psi_trigger_forget(struct psi_group *group)
 
 /* -------------------------------- Set-up -------------------------------- */
 
-#ifdef CONFIG_SYSCTL
-static const unsigned int psi_window_min_us_least = PSI_WINDOW_MIN_US_LEAST;
-static const unsigned int psi_window_min_us_most = PSI_WINDOW_MIN_US_MOST;
-
-static struct ctl_table psi_sysctls[] = {
-	{
-		.procname	= "psi_window_min_us",
-		.data		= &psi_window_min_us,
-		.maxlen		= sizeof(psi_window_min_us),
-		.mode		= 0644,
-		.proc_handler	= proc_douintvec_minmax,
-		.extra1		= (void *)&psi_window_min_us_least,
-		.extra2		= (void *)&psi_window_min_us_most,
-	},
-};
-
-static void __init add_sysctls(void)
-{
-	register_sysctl_init("kernel", psi_sysctls);
-}
-#else
-static void __init add_sysctls(void) { }
-#endif
-
 static const char * const poller_names[PSI_NR_POLLERS] = {
 	[PSI_POLLER_PRIVILEGED]	= "psi_poll",
 	[PSI_POLLER_USER]	= "psi_poll_user",
@@ -1045,7 +1020,6 @@ static int __init psi_trigger_init(void)
 {
 	int i;
 
-	add_sysctls();
 	for (i = 0; i < PSI_NR_POLLERS; i++)
 		poller_init(&psi_pollers[i]);
 	return static_key_enabled(&psi_enabled) ? psi_pollers_start() : 0;

@@ -48,7 +48,8 @@ static const char usage[] =
 "      --cgroup-dir DIR   instead of where cgroup2 is mounted\n"
 "  -h, --help\n"
 "\n"
-"Without CAP_SYS_RESOURCE, windows are 2s, 4s, 6s, 8s or 10s.\n"
+"Windows are 500ms to 10s, and with CAP_SYS_RESOURCE from 10ms on. Where the kernel has no\n"
+"/sys/module/psi, without CAP_SYS_RESOURCE they are 2s, 4s, 6s, 8s or 10s.\n"
 "\n"
 "Exit status: 0 if it happened, or that of COMMAND; 120 the group is gone;\n"
 "121 no permission; 122 not measured here; 124 it did not happen in time;\n"
@@ -158,28 +159,11 @@ static uint64_t threshold_of(const char *text, uint64_t window_us)
 	return percent / 100 * window_us + 0.5;
 }
 
-static uint64_t min_window_us(void)
-{
-	FILE *knob = fopen("/proc/sys/kernel/psi_window_min_us", "re");
-	unsigned long us = 500 * US_PER_MS;
-
-	if (knob) {
-		if (fscanf(knob, "%lu", &us) != 1)
-			us = 500 * US_PER_MS;
-		fclose(knob);
-	}
-	return us;
-}
-
-/* What no kernel accepts, and what would never happen. */
+/* What no kernel accepts, or serves, and what would never happen. */
 static void check(const struct wish *wish)
 {
-	uint64_t min_us = min_window_us();
-	char text[32];
-
-	if (wish->window_us < min_us || wish->window_us > 10 * US_PER_S)
-		errx(EXIT_USAGE, "WINDOW: %s to 10s are possible here",
-		     time_text(min_us, text, sizeof(text)));
+	if (wish->window_us < 10 * US_PER_MS || wish->window_us > 10 * US_PER_S)
+		errx(EXIT_USAGE, "WINDOW: 10ms to 10s are possible");
 	if (!wish->threshold_us || wish->threshold_us > wish->window_us)
 		errx(EXIT_USAGE, "THRESHOLD: more than 0 and at most the window is possible");
 	if (wish->resource == IRQ && wish->line == SOME)
@@ -288,7 +272,7 @@ static void refused(const struct wish *wish)
 		if (!(wish->window_us % (2 * US_PER_S)))
 			break;
 		errx(EXIT_PERMISSION,
-		     "a window of %s takes CAP_SYS_RESOURCE, as root has: or use 2s, 4s, 6s, 8s or 10s",
+		     "a window of %s takes CAP_SYS_RESOURCE, as root has: or use 500ms to 10s; with this kernel maybe 2s, 4s, 6s, 8s or 10s",
 		     time_text(wish->window_us, window, sizeof(window)));
 	case EIO:
 		errx(EXIT_NOT_HERE, "this kernel has no triggers: 5.2 and newer have");

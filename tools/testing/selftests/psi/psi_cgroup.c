@@ -1181,7 +1181,7 @@ static enum psi_result trigger_of_one_group(void)
 struct delegated {
 	const char *parent, *group;
 	int off, on;
-	int two_seconds, one_second;
+	int half_second, short_window;
 	int parent_switch, parent_trigger;
 	bool fired;
 };
@@ -1192,9 +1192,9 @@ static void try_delegated(struct delegated *d)
 
 	d->off = set_pressure(d->group, false);
 	d->on = set_pressure(d->group, true);
-	d->one_second = add_trigger(d->group, PSI_CPU, "some 100000 1000000");
-	p.fd = add_trigger(d->group, PSI_CPU, "some 100000 2000000");
-	d->two_seconds = p.fd < 0 ? p.fd : 0;
+	d->short_window = add_trigger(d->group, PSI_CPU, "some 100000 499999");
+	p.fd = add_trigger(d->group, PSI_CPU, "some 100000 500000");
+	d->half_second = p.fd < 0 ? p.fd : 0;
 	d->fired = poll(&p, 1, 8000) == 1 && p.revents & POLLPRI &&
 		   !(p.revents & POLLERR);
 	d->parent_switch = set_pressure(d->parent, false);
@@ -1241,9 +1241,9 @@ static enum psi_result delegation(void)
 	as_nobody(d);
 	EXPECT(!d->off && !d->on, "the switch: %s, %s", strerror(-d->off),
 	       strerror(-d->on));
-	EXPECT(!d->two_seconds, "a 2 s window: %s", strerror(-d->two_seconds));
+	EXPECT(!d->half_second, "a window of 500 ms: %s", strerror(-d->half_second));
 	EXPECT(d->fired, "the trigger does not fire");
-	EXPECT(d->one_second == -EINVAL, "a 1 s window: %d", d->one_second);
+	EXPECT(d->short_window == -EINVAL, "a shorter one: %d", d->short_window);
 	EXPECT(d->parent_switch == -EACCES, "the parent's switch: %d",
 	       d->parent_switch);
 	EXPECT(d->parent_trigger == -EACCES, "the parent's trigger: %d",

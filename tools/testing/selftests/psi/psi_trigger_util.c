@@ -10,18 +10,11 @@
 
 #include "psi_trigger_util.h"
 
-#define WINDOW_MIN	"/proc/sys/kernel/psi_window_min_us"
-
 /* ---- making triggers ---- */
-
-static long usual_window_min = -1;
 
 static void undo(void)
 {
 	close_range(3, ~0U, 0);
-	if (usual_window_min >= 0)
-		write_text(WINDOW_MIN, "%ld", usual_window_min);
-	usual_window_min = -1;
 }
 
 int open_pressure(const char *path, int flags)
@@ -93,23 +86,6 @@ int must_open_trigger(const char *path, bool privileged, const char *text)
 	ret = write_trigger(fd, text, strlen(text) + 1);
 	EXPECT(!ret, "%s: %d", text, ret);
 	return fd;
-}
-
-long window_min_us(void)
-{
-	char text[32];
-
-	if (read_text(WINDOW_MIN, text, sizeof(text)) <= 0)
-		return -1;
-	return atol(text);
-}
-
-int set_window_min(long us)
-{
-	if (usual_window_min < 0)
-		usual_window_min = window_min_us();
-	undo_later(undo);
-	return write_text(WINDOW_MIN, "%ld", us);
 }
 
 /* ---- waiting for events ---- */

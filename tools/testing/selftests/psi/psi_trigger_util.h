@@ -26,13 +26,6 @@ int open_trigger(const char *path, const char *text);
 /* The same, with CAP_SYS_RESOURCE or without; the case ends if that fails. */
 int must_open_trigger(const char *path, bool privileged, const char *text);
 
-/*
- * The shortest window that is accepted; less than 0 if that is not a knob. It
- * is put back when the case ends.
- */
-long window_min_us(void);
-int set_window_min(long us);
-
 /* ---- waiting for events ---- */
 
 /* What poll() says: POLLPRI, maybe with POLLERR, or 0 after @ms. */
