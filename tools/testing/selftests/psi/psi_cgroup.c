@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "psi_cgroup_util.h"
+#include "psi_trigger_util.h"
 
 /*
  * Percent. Who runs is decided at ticks of 4 ms, and a task that has just been
@@ -1142,6 +1143,85 @@ static enum psi_result off_and_on_in_memory_stall(void)
 	return PSI_PASS;
 }
 
+/* Not below the top group, so that the root has another child. */
+#define BESIDE	CGROUP_ROOT "/psi_beside"
+
+static void remove_beside(void)
+{
+	set_cgroup(BESIDE, "cgroup.kill", "1");
+	remove_group(BESIDE);
+}
+
+/* A trigger for each stall of the system, or of a group. */
+static void watch_all(const char *group, int fds[])
+{
+	enum psi_resource res;
+	size_t nr = 0;
+
+	for (res = PSI_CPU; res <= PSI_IO; res++) {
+		if (group) {
+			fds[nr++] = add_trigger(group, res, "some 1000 2000000");
+			fds[nr++] = add_trigger(group, res, "full 1000 2000000");
+		} else {
+			fds[nr++] = open_trigger(psi_path(res), "some 1000 2000000");
+			fds[nr++] = open_trigger(psi_path(res), "full 1000 2000000");
+		}
+		EXPECT(fds[nr - 1] >= 0 && fds[nr - 2] >= 0, "no trigger for %s", psi_name(res));
+	}
+}
+
+static void leave_and_come_back(const char *group)
+{
+	int fds[2][6];
+	size_t i;
+
+	watch_all(NULL, fds[0]);
+	watch_all(group, fds[1]);
+	must_switch(group, false);
+	sleep_ms(20);
+	must_switch(group, true);
+	for (i = 0; i < ARRAY_SIZE(fds[0]); i++) {
+		close(fds[0][i]);
+		close(fds[1][i]);
+	}
+}
+
+/*
+ * Where a busy group leaves, the others may be all stalled from then on. That is noticed
+ * where it was, and not where it goes, which may be nowhere.
+ */
+static enum psi_result off_with_triggers(void)
+{
+	const char *outer = make_group(NULL, "outer"), *inner = make_group(outer, "inner");
+	const char * const groups[] = { CGROUP_ROOT, top_group(), outer, inner, BESIDE };
+	const char *disk = slow_disk(LONG_READ_MS);
+	pid_t spinner;
+	size_t i;
+
+	REQUIRE(disk, "needs null_blk");
+	undo_later(remove_beside);
+	undo_later(switch_root_on);
+	watch_from_afar();
+	/* The one that has the CPU leaves first, as it was made first. */
+	EXPECT(!mkdir(BESIDE, 0755), "mkdir: %s", strerror(errno));
+	start_in_group(inner, 0, spin, NULL);
+	spinner = start_in_group(BESIDE, 0, spin, NULL);
+	settle();
+	for (i = 0; i < 4 * ARRAY_SIZE(groups); i++)
+		leave_and_come_back(groups[i % ARRAY_SIZE(groups)]);
+	stop_load(spinner);
+
+	start_in_group(BESIDE, 0, read_disk, (void *)disk);
+	start_held_back(0, BESIDE, BESIDE);
+	settle();
+	for (i = 0; i < 4 * ARRAY_SIZE(groups); i++)
+		leave_and_come_back(groups[i % ARRAY_SIZE(groups)]);
+	stop_all_loads();
+	for (i = 1; i < ARRAY_SIZE(groups); i++)
+		expect_still(groups[i]);
+	return PSI_PASS;
+}
+
 /* ---- triggers ---- */
 
 /* Has it fired within @ms? */
@@ -1465,6 +1545,7 @@ static const struct psi_case cases[] = {
 	{ "R-14 off and on while a task waits for io", off_and_on_in_io },
 	{ "R-14 off and on while a task is stalled on memory",
 	  off_and_on_in_memory_stall },
+	{ "R-14 groups that leave while each stall has triggers", off_with_triggers },
 
 	{ "R-12 R-14 a trigger of a group fires for that group",
 	  trigger_of_one_group },
