@@ -6,17 +6,34 @@
 #define _LINUX_PSI_H
 
 #include <linux/psi_types.h>
+#include <linux/sched.h>
 
 #ifdef CONFIG_PSI
 
-void psi_memstall_enter_cause(unsigned long *flags, enum psi_cause cause);
+void psi_memstall_enter(unsigned long *flags);
 void psi_memstall_leave(unsigned long *flags);
 void psi_exit_begin(void);
 void psi_exit_end(void);
 u64 psi_system_some_us(enum psi_resource res);
 
+/**
+ * psi_memstall_enter_cause - psi_memstall_enter() of code that names a cause
+ * @flags: kept for psi_memstall_leave()
+ * @cause: why, not PSI_CAUSE_NONE
+ *
+ * Each section goes through psi_memstall_enter(), which is what people trace.
+ *
+ * Context: process context, interrupts on.
+ */
+static inline void psi_memstall_enter_cause(unsigned long *flags, enum psi_cause cause)
+{
+	current->psi.next_cause = cause;
+	psi_memstall_enter(flags);
+}
+
 #else /* !CONFIG_PSI */
 
+static inline void psi_memstall_enter(unsigned long *flags) { }
 static inline void psi_memstall_enter_cause(unsigned long *flags, enum psi_cause cause) { }
 static inline void psi_memstall_leave(unsigned long *flags) { }
 static inline void psi_exit_begin(void) { }
@@ -24,18 +41,5 @@ static inline void psi_exit_end(void) { }
 static inline u64 psi_system_some_us(enum psi_resource res) { return 0; }
 
 #endif /* CONFIG_PSI */
-
-/**
- * psi_memstall_enter - psi_memstall_enter_cause() of code that names no cause
- * @flags: kept for psi_memstall_leave()
- *
- * It counts as "other".
- *
- * Context: process context, interrupts on.
- */
-static inline void psi_memstall_enter(unsigned long *flags)
-{
-	psi_memstall_enter_cause(flags, PSI_CAUSE_OTHER);
-}
 
 #endif /* _LINUX_PSI_H */

@@ -39,7 +39,7 @@ enum psi_cause {
 	PSI_CAUSE_BACKGROUND_KCOMPACTD,
 	/* No stall: somebody has asked for it. */
 	PSI_CAUSE_REQUESTED_RECLAIM,
-	PSI_CAUSE_LAST = PSI_CAUSE_REQUESTED_RECLAIM,
+	PSI_CAUSE_LAST = PSI_CAUSE_REQUESTED_RECLAIM,	/* at most 15 */
 };
 
 /**
@@ -51,6 +51,7 @@ enum psi_cause {
  * @contrib:	what @node has counted of it: PSI_* bits of psi_node.h
  * @cause:	enum psi_cause: of the section that it is in; written by the task itself,
  *		whether anything is accounted or not
+ * @next_cause: what psi_memstall_enter_cause() tells psi_memstall_enter(). The task's own
  * @exit_index: while it exits, and is not to be found, 1 more than what psi_exit_srcu has
  *		said; else 0. The task's own
  * @cause_begun: when that began, or began to be accounted, ns
@@ -71,7 +72,8 @@ struct psi_task {
 	int		cpu;
 	u8		flags;
 	u8		contrib;
-	u8		cause;
+	u8		cause : 4;
+	u8		next_cause : 4;
 	u8		exit_index;
 	u64		cause_begun;
 	struct psi_cause_shard *cause_shard;

@@ -229,7 +229,7 @@ static noinline void notify_from(struct psi_node *node, int cpu, u8 instant)
 	}
 }
 
-/* The end of a write that began something at @node or above, if @notify. */
+/* The end of a write. If @notify, something has begun at @node, or above it. */
 static __always_inline void write_end_notify(struct rq *rq, struct psi_node *node, u32 notify)
 {
 	nodes_write_end(rq);
@@ -674,23 +674,25 @@ static noinline void toggle_requested(enum psi_cause was, enum psi_cause cause)
 }
 
 /**
- * psi_memstall_enter_cause - begin of a section that lack of memory makes necessary
+ * psi_memstall_enter - begin of a section that lack of memory makes necessary
  * @flags: kept for psi_memstall_leave()
- * @cause: why, not PSI_CAUSE_NONE
  *
  * The task counts as stalled on memory until psi_memstall_leave(), asleep or
- * running. Sections nest; only the outermost one counts, and has the cause.
+ * running. Sections nest; only the outermost one counts, and has the cause: "other",
+ * or that of psi_memstall_enter_cause().
  *
  * PSI_CAUSE_REQUESTED_RECLAIM is no stall (R-16), and only has its time taken. A stall
  * within interrupts it.
  *
  * Context: process context, interrupts on.
  */
-void psi_memstall_enter_cause(unsigned long *flags, enum psi_cause cause)
+void psi_memstall_enter(unsigned long *flags)
 {
 	enum psi_cause was = current->psi.cause;
+	enum psi_cause cause = current->psi.next_cause ?: PSI_CAUSE_OTHER;
 
 	*flags = was;
+	current->psi.next_cause = PSI_CAUSE_NONE;
 	if (!static_branch_unlikely(&psi_enabled) &&
 	    set_cause_while_off(psi_cause_is_stall(was) ? was : cause))
 		return;
@@ -700,11 +702,11 @@ void psi_memstall_enter_cause(unsigned long *flags, enum psi_cause cause)
 	else if (!psi_cause_is_stall(was) && was != cause)
 		toggle_requested(was, cause);
 }
-EXPORT_SYMBOL_GPL(psi_memstall_enter_cause);
+EXPORT_SYMBOL_GPL(psi_memstall_enter);
 
 /**
  * psi_memstall_leave - end of a memory stall section
- * @flags: as psi_memstall_enter_cause() left it
+ * @flags: as psi_memstall_enter() left it
  *
  * Context: process context, interrupts on.
  */
@@ -795,6 +797,7 @@ void psi_recount_task(struct task_struct *p)
 	__release(rq->lock);	/* sparse does not see it in there */
 }
 
+/* Either may be NULL. What is left behind may be in a state that it was not in before. */
 static void set_node_parent(struct rq *rq, struct psi_node *node,
 			    struct psi_node *parent)
 {

@@ -552,7 +552,7 @@ static void requested_is_no_stall(struct kunit *test)
 	psi_memstall_leave(&inner);
 	KUNIT_EXPECT_FALSE(test, is_stalled());
 	psi_memstall_leave(&outer);
-	KUNIT_EXPECT_EQ(test, current->psi.cause, PSI_CAUSE_NONE);
+	KUNIT_EXPECT_EQ(test, (int)current->psi.cause, PSI_CAUSE_NONE);
 	psi_move_task(current, &psi_system);
 
 	KUNIT_EXPECT_EQ(test, read_sum(at->here, PSI_CAUSE_REQUESTED_RECLAIM).count, 2);
@@ -670,7 +670,7 @@ static void left_out_of_order(struct kunit *test)
 	psi_memstall_leave(&first);
 	psi_memstall_leave(&second);
 	KUNIT_EXPECT_FALSE(test, is_stalled());
-	KUNIT_EXPECT_EQ(test, current->psi.cause, PSI_CAUSE_NONE);
+	KUNIT_EXPECT_EQ(test, (int)current->psi.cause, PSI_CAUSE_NONE);
 	psi_move_task(current, &psi_system);
 	KUNIT_EXPECT_EQ(test, read_sum(at->here, PSI_CAUSE_THRASHING).count, 1);
 	KUNIT_EXPECT_FALSE(test, psi_causes_are_pending(&at->here->causes));

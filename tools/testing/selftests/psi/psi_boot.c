@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * R-10: what the boot parameter psi= and the kernel's default mean for
- * /proc/pressure, and what is said of it.
+ * /proc/pressure, what is said of it, and R-15: what can be traced.
  *
  * A program cannot see how CONFIG_PSI_DEFAULT_DISABLED was set, so whoever
  * starts this on a kernel that has it says PSI_DEFAULT=off in the environment.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -51,11 +52,34 @@ static enum psi_result version_is_told(void)
 	return PSI_PASS;
 }
 
+/* Where memory stalls begin and end, which bpftrace scripts and agents hook. */
+static enum psi_result traced_functions_exist(void)
+{
+	static const char * const names[] = { "psi_memstall_enter", "psi_memstall_leave" };
+	char line[256], name[128], type;
+	size_t i, found = 0;
+	FILE *symbols;
+
+	symbols = fopen("/proc/kallsyms", "r");
+	REQUIRE(symbols, "needs /proc/kallsyms");
+	while (fgets(line, sizeof(line), symbols)) {
+		if (sscanf(line, "%*x %c %127s", &type, name) != 2 || type != 'T')
+			continue;
+		for (i = 0; i < ARRAY_SIZE(names); i++)
+			found += !strcmp(name, names[i]);
+	}
+	fclose(symbols);
+	EXPECT(found == ARRAY_SIZE(names), "%zu of %zu", found, ARRAY_SIZE(names));
+	return PSI_PASS;
+}
+
 static const struct psi_case cases[] = {
 	{ "R-10 /proc/pressure exists exactly when psi is on",
 	  directory_exists_when_on },
 	{ "R-10 the log and /sys tell the version, and if psi is on",
 	  version_is_told },
+	{ "R-15 sections of memory stalls begin and end in functions that can be traced",
+	  traced_functions_exist },
 };
 
 int main(int argc, char **argv)
