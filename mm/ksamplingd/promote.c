@@ -906,11 +906,25 @@ static void stop(void)
 	end_thread();
 }
 
+/* Which of them are wanted may change while it promotes. */
+static bool has_lower_tier(void)
+{
+	int nid;
+
+	for_each_node_state(nid, N_MEMORY)
+		if (!node_is_toptier(nid))
+			return true;
+	return false;
+}
+
 static int start(void)
 {
 	struct task_struct *task;
-	int err = make_all();
+	int err;
 
+	if (!has_lower_tier())
+		return -ENODEV;
+	err = make_all();
 	if (err)
 		return err;
 	task = kthread_run(kspromoted, NULL, "kspromoted");

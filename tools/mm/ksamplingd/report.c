@@ -239,6 +239,10 @@ static void show_promotion(struct report *report, const struct state *state, dou
 		return;
 	most = told[KB_PER_S_NOW].known ? told[KB_PER_S_NOW].value * 1024.0 :
 		figure_value(&state->knob[PROMOTE_MB_PER_S]) * 1024 * 1024;
+	if (!on->value && state->nr_tiers == 1) {
+		append(report, line, "  ksamplingd off: all memory is of one tier");
+		return;
+	}
 	append(report, line, "  ksamplingd %s%s/s of %s/s", on->value ? "" : "off ",
 	       bytes(state->vm[PROMOTED].per_s * page, text[0]), bytes(most, text[1]));
 	append(report, line, "  queued %s", bytes(figure_value(&told[QUEUED]) * page, text[0]));

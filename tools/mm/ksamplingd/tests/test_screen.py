@@ -17,6 +17,17 @@ def test_screen(fake):
         assert re.search(pattern, text, re.M), f"no {pattern} in\n{text}"
 
 
+def test_one_tier(fake):
+    """where there is nothing to promote, it says so"""
+    fake.knob("promote", 0)
+    fake.knob("promote_mb_per_s", 128)
+    terminal = fake.terminal()
+    assert re.search(r"^promotion .* ksamplingd off \S+/s of ", terminal.round(), re.M)
+    fake.remove(f"{lib.TIERS}/memory_tier22")
+    text = terminal.round()
+    assert re.search(r"^promotion .* ksamplingd off: all memory is of one tier", text, re.M), text
+
+
 def test_graphs(fake):
     """graphs have what was there in the rounds before, newest on the right"""
     terminal = fake.terminal(columns=120)

@@ -120,12 +120,25 @@ static enum psi_result views_are_private(void)
 	return PSI_PASS;
 }
 
+/* In a guest whose nodes are all of one tier. */
+static enum psi_result nothing_to_promote(void)
+{
+	int ret;
+
+	REQUIRE(!access(KNOBS "promote", F_OK), "no promotion");
+	ret = set_knob("promote", "1");
+	EXPECT(ret == -ENODEV, "promote: %s", strerror(-ret));
+	EXPECT(!get_knob("promote"), "it promotes");
+	return PSI_PASS;
+}
+
 static const struct psi_case cases[] = {
 	{ "R-20 off until it is switched on", off_at_boot },
 	{ "R-26 bounds of numbers", bounds },
 	{ "R-26 words, lists and powers of two", words },
 	{ "R-26 privilege", privilege },
 	{ "R-26 views are for root", views_are_private },
+	{ "R-31 where all nodes are of one tier, nothing is to be promoted", nothing_to_promote },
 };
 
 int main(int argc, char **argv)
