@@ -249,6 +249,7 @@ void screen(struct tree *tree, struct options *options)
 	double round_s = 0;
 	int key;
 
+	options->view.steady = true;
 	terminal_begin(options->colour, options->ascii);
 	while (!screen.quit) {
 		if (now_s() >= round_s + options->delay_s) {

@@ -87,12 +87,23 @@ const struct reading *worst_reading(const struct view *view, const struct group 
 	return worst;
 }
 
-static void set_keys(const struct view *view, struct group *group)
+/* A pressure that has changed by less than a tenth, or than this, keeps its place if asked to. */
+#define STEADY_PCT	1.0
+
+static void set_key(double *key, double pct, bool steady)
+{
+	double least = *key / 10 > STEADY_PCT ? *key / 10 : STEADY_PCT;
+
+	if (!steady || !*key || !pct || pct > *key + least || pct < *key - least)
+		*key = pct;
+}
+
+static void set_keys(const struct view *view, struct group *group, bool steady)
 {
 	enum sort first = view->sort == BY_NAME ? BY_NOW : view->sort;
 
-	group->key[0] = group_key(view, group, first);
-	group->key[1] = group_key(view, group, BY_AVG10);
+	set_key(&group->key[0], group_key(view, group, first), steady && first != BY_TOTAL);
+	set_key(&group->key[1], group_key(view, group, BY_AVG10), steady);
 	group->key[2] = group_key(view, group, BY_TOTAL);
 }
 
@@ -115,14 +126,14 @@ static int compare_rows(const void *left, const void *right, void *data)
 		       &((const struct row *)right)->group, data);
 }
 
-static bool prepare(struct view *view, struct group *group)
+static bool prepare(struct view *view, struct group *group, bool steady)
 {
 	bool below = false;
 	int i;
 
-	set_keys(view, group);
+	set_keys(view, group, steady);
 	for (i = 0; i < group->nr_children; i++)
-		below |= prepare(view, group->child[i]);
+		below |= prepare(view, group->child[i], steady);
 	group->matches = !view->filter[0] || strcasestr(group->dir, view->filter);
 	view->nr_matches += group->matches && !group->is_system;
 	if (!view->flat)
@@ -162,9 +173,14 @@ static void add_rows(struct view *view, struct group *group, int depth)
  */
 void view_build(struct view *view, struct tree *tree)
 {
+	bool same = view->max_rows && view->key_sort == view->sort &&
+		    view->key_resource == view->resource;
+
+	view->key_resource = view->resource;
+	view->key_sort = view->sort;
 	view->nr_rows = 0;
 	view->nr_matches = 0;
-	prepare(view, tree->root);
+	prepare(view, tree->root, view->steady && same);
 	add_rows(view, tree->root, 0);
 	if (view->flat)
 		qsort_r(view->row, view->nr_rows, sizeof(*view->row), compare_rows, view);

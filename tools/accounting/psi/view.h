@@ -30,12 +30,15 @@ struct view {
 	unsigned int	resource;	/* whose pressure counts, or ALL */
 	enum sort	sort;
 	bool		flat;		/* all groups in one list instead of the tree */
+	bool		steady;		/* groups of nearly equal pressure keep their places */
 	char		filter[FILTER_SIZE];	/* only groups with this in their path */
 
 	/* what comes of it */
 	struct row	*row;
 	int		nr_rows, max_rows;
 	int		nr_matches;
+	unsigned int	key_resource;	/* what the groups' keys are of */
+	enum sort	key_sort;
 };
 
 void view_build(struct view *view, struct tree *tree);

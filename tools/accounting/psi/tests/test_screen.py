@@ -37,6 +37,20 @@ def test_table(fake):
     assert "5 groups" not in text and "4 groups" in text, text
 
 
+def test_steady(fake):
+    """groups of nearly equal pressure keep their places; one that is pressed more moves up"""
+    one, two = fake.group("/one"), fake.group("/two")
+    terminal = fake.terminal("--sort", "avg10")
+    for pcts, order in (((20, 21), "two one"), ((21.5, 20.5), "two one"), ((20, 22), "two one"),
+                        ((30, 22), "one two"), ((31, 31.5), "two one"),
+                        ((31.6, 31.5), "two one")):
+        for group, pct in zip((one, two), pcts):
+            group.stall("cpu", 100, some_avg10=pct)
+        fake.system.stall("cpu", 100)
+        text = terminal.round()
+        assert rows(text)[1:] == order.split() and f" {pcts[0]:.1f} " in text, text
+
+
 def test_graph(fake):
     """the graph has what was there in the rounds before, newest on the right"""
     group = fake.group("/a")
