@@ -707,6 +707,27 @@ static void bench_triggers(void)
 	}
 }
 
+/* One is made and closed, again and again. */
+static void bench_trigger(void)
+{
+	static const char text[] = "some 1000000 2000000";
+	double ns[SAMPLES];
+	__u64 from;
+	int i, n, fd;
+
+	for (i = -20; i < SAMPLES; i++) {
+		from = now_ns();
+		for (n = 0; n < 10; n++) {
+			fd = open("/proc/pressure/cpu", O_RDWR);
+			check(!write_trigger(fd, text, sizeof(text)), "trigger");
+			close(fd);
+		}
+		if (i >= 0)
+			ns[i] = (now_ns() - from) / 10.0;
+	}
+	report("trigger", "made", 1, median(ns, SAMPLES), "ns");
+}
+
 /* ---- io_uring ---- */
 
 #define URING_DISK	"/dev/nullb0"
@@ -766,6 +787,7 @@ static const struct {
 	{ "mkdir", bench_mkdir },
 	{ "memory", bench_memory },
 	{ "aggregate", bench_aggregate },
+	{ "trigger", bench_trigger },
 	{ "triggers", bench_triggers },
 	{ "uring", bench_uring },
 };

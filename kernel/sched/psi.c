@@ -225,7 +225,7 @@ static noinline void notify_from(struct psi_node *node, int cpu, u8 instant)
 		}
 		begun &= ~BIT(PSI_NONIDLE);
 		if (begun)
-			psi_trigger_notify(node->group, begun);
+			node->notify &= ~psi_trigger_notify(node->group, begun);
 	}
 }
 
@@ -1062,7 +1062,7 @@ void psi_cpu_idle(struct psi_node *node, int cpu)
 
 	/* Together: from here on, the node's next activity sets it again. */
 	cpumask_clear_cpu(cpu, node->group->active);
-	psi_node_set_notify(node, PSI_NONIDLE, true);
+	psi_node_set_notify(node, PSI_NONIDLE);
 }
 
 /**
@@ -1085,13 +1085,12 @@ bool psi_cpu_in_state(const struct psi_node *node, int cpu, enum psi_state state
 }
 
 /**
- * psi_cpu_watch - call psi_trigger_notify() when a state begins, if it is watched
+ * psi_cpu_watch - call psi_trigger_notify() when a state begins
  * @node:   the node
  * @cpu:    the CPU it belongs to
- * @state:  the state
+ * @state:  the state, which is watched
  *
- * Whether psi_trigger_is_watched() is asked under the CPU's rq lock, which this
- * takes. So of several who come because it has changed, the last one is right.
+ * Takes the CPU's rq lock.
  *
  * Context: interrupts on.
  */
@@ -1100,7 +1099,7 @@ void psi_cpu_watch(struct psi_node *node, int cpu, enum psi_state state)
 	guard(rq_lock_irq)(cpu_rq(cpu));
 
 	nodes_write_begin(cpu_rq(cpu), sched_now(cpu_rq(cpu)));
-	psi_node_set_notify(node, state, psi_trigger_is_watched(node->group, state));
+	psi_node_set_notify(node, state);
 	nodes_write_end(cpu_rq(cpu));
 }
 

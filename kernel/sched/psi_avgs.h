@@ -77,6 +77,7 @@ struct psi_cpu_split {
  * @parent:   the group above, switched on or not; fixed
  * @refs:     whoever needs its memory: who made it, and groups below. Not of the system.
  * @monitors: who wants to know of its stalls, by psi_trigger.c's threads; see there
+ * @watching: states of which all nodes notify; atomic, see psi_trigger.c
  * @active:   CPUs on which there may be something to fold. Set under a CPU's rq
  *            lock, cleared under that and @lock.
  * @queued:   the group is in psi_fold_pending or in a list of those to fold; atomic,
@@ -133,6 +134,7 @@ struct psi_group {
 	bool			unsplit;
 
 	struct psi_monitors	monitors[PSI_NR_POLLERS];
+	atomic_t		watching;
 	struct psi_causes	causes;
 	u64			id;
 	struct list_head	trace_link;

@@ -19,7 +19,8 @@
  *			should belong. No state has lasted for longer than the time
  *			not idle, nor "full" than "some". From the scheduler's
  *			fields of task groups follows which of those that wait are
- *			held back by a quota (R-19).
+ *			held back by a quota (R-19). It notifies of all that
+ *			psi_group::watching says.
  *
  * The first difference is reported, with the last changes of that CPU. After that
  * nothing is looked at any more: one mistake causes many.
@@ -440,6 +441,16 @@ static void check_place(struct psi_group *group, const struct psi_node *node, in
 		fail(cpu, "level %d follows what is not below it", node->level);
 }
 
+/* Whoever makes a trigger relies on that. */
+static void check_watched(const struct psi_group *group, const struct psi_node *node, int cpu)
+{
+	unsigned int watching = atomic_read(&group->watching);
+
+	if (watching & ~node->notify)
+		fail(cpu, "level %d notifies of %02x, should of %02x", node->level, node->notify,
+		     watching);
+}
+
 /* A node for which there is a cpu.max somewhere. */
 static void check_quota(struct psi_group *group, const struct psi_node *node, int cpu)
 {
@@ -597,6 +608,7 @@ static void check_cpu(struct rq *rq)
 		node = node_of(group, cpu);
 		check_counts(node, cpu);
 		check_place(group, node, cpu);
+		check_watched(group, node, cpu);
 		check_quotas(group, node, cpu);
 		check_times(node, cpu, now);
 		if (!chosen--)

@@ -302,13 +302,23 @@ static noinline void unfollow(struct psi_node *node)
 	WRITE_ONCE(node->followed, NULL);
 }
 
+/* Has the node triggers? This is where it finds out that they are gone. */
+static bool node_is_watched(struct psi_node *node)
+{
+	u8 stalls = node->notify & ~BIT(PSI_NONIDLE);
+
+	if (stalls)
+		node->notify &= ~psi_trigger_unwatched(node->group, stalls);
+	return node->notify & ~BIT(PSI_NONIDLE);
+}
+
 /* It is always @from that changes: follow it, if that is all there is. */
 static noinline struct psi_node *try_follow(struct psi_node *node, struct psi_node *from)
 {
 	node->streak = 0;
 
 	/* One with triggers has to see what happens, and so has one with PSI_NODE_SLOW. */
-	if (node->flags || node->notify & ~BIT(PSI_NONIDLE) || !is_only_source(node, from) ||
+	if (node->flags || node_is_watched(node) || !is_only_source(node, from) ||
 	    chain_length(node, from) > PSI_CHAIN_MAX)
 		return node;
 	follow(node, from);
@@ -954,19 +964,13 @@ void psi_node_set_traced(struct psi_node *node, bool traced)
 }
 
 /**
- * psi_node_set_notify - is a state of interest when it begins?
+ * psi_node_set_notify - a state is of interest when it begins
  * @node:  the node
- * @state: the state
- * @notify: is it? If it is of a stall, the node counts for itself until no more
- *	   of them are of interest.
+ * @state: the state. If it is a stall, the node counts for itself until
+ *	   psi_trigger_unwatched() says that none of them is of interest any more.
  */
-void psi_node_set_notify(struct psi_node *node, enum psi_state state, bool notify)
+void psi_node_set_notify(struct psi_node *node, enum psi_state state)
 {
-	if (!notify) {
-		node->notify &= ~BIT(state);
-		return;
-	}
-
 	node->notify |= BIT(state);
 	if (state == PSI_NONIDLE)
 		bottom(node)->notify |= BIT(state);

@@ -281,7 +281,7 @@ bool psi_node_switch(struct psi_change prev, struct psi_change next, u32 now);
 bool psi_node_irq(struct psi_node *node, u32 units);
 bool psi_take_growth(u32 folded[], u32 times[]);
 bool psi_node_set_parent(struct psi_node *node, struct psi_node *parent, u32 now);
-void psi_node_set_notify(struct psi_node *node, enum psi_state state, bool notify);
+void psi_node_set_notify(struct psi_node *node, enum psi_state state);
 bool psi_node_is_followed(const struct psi_node *node);
 void psi_node_forget(struct psi_node *node);
 u8 psi_node_states(const struct psi_node *node);
@@ -294,5 +294,8 @@ void psi_take_quota_growth(u32 folded[], u32 times[], const u32 growth[]);
 
 /* psi_trace.c */
 void psi_trace_states(const struct psi_node *node, u8 was);
+
+/* psi_trigger.c */
+u8 psi_trigger_unwatched(struct psi_group *group, u8 states);
 
 #endif /* _KERNEL_SCHED_PSI_NODE_H */

@@ -14,6 +14,7 @@
 #include <linux/prandom.h>
 #include <linux/slab.h>
 
+#include "psi_avgs.h"
 #include "psi_node.h"
 #include "psi_seed.h"
 
@@ -475,11 +476,18 @@ static bool sim_turn(struct sim *sim, int g, u32 now)
 	return notify;
 }
 
+/* There are triggers of all that its nodes notify of. */
+static struct psi_group group_with_triggers = { .monitors[0].watched = BIT(PSI_NR_STALLS) - 1 };
+
 /* A trigger appears or goes. */
 static void sim_trigger(struct sim *sim, int g, enum psi_state state)
 {
 	sim->notify[g] ^= BIT(state);
-	psi_node_set_notify(&sim->node[g], state, sim->notify[g] & BIT(state));
+	sim->node[g].group = &group_with_triggers;
+	if (sim->notify[g] & BIT(state))
+		psi_node_set_notify(&sim->node[g], state);
+	else
+		sim->node[g].notify &= ~BIT(state);
 }
 
 /* The group by whose task group this one is held back; 0 if there is no cpu.max above. */
@@ -580,7 +588,7 @@ static void sim_idle(struct sim *sim, int g)
 	if (sim->naive_states[g])
 		return;
 	sim->notify[g] |= BIT(PSI_NONIDLE);
-	psi_node_set_notify(&sim->node[g], PSI_NONIDLE, true);
+	psi_node_set_notify(&sim->node[g], PSI_NONIDLE);
 }
 
 static bool is_empty(const struct sim *sim, int g)
@@ -643,7 +651,7 @@ static void sim_take_notice(struct sim *sim)
 	for (g = 0; g < sim->nr_groups; g++) {
 		if (!(psi_node_states(&sim->node[g]) & BIT(PSI_NONIDLE)))
 			continue;
-		psi_node_set_notify(&sim->node[g], PSI_NONIDLE, false);
+		sim->node[g].notify &= ~BIT(PSI_NONIDLE);
 		sim->notify[g] &= ~BIT(PSI_NONIDLE);
 	}
 }
@@ -1232,11 +1240,17 @@ static void two_busy_groups_meet_once(struct kunit *test)
 /* a group with a trigger counts, until it has none. */
 static void a_trigger_ends_following(struct kunit *test)
 {
+	struct psi_group *group = kunit_kzalloc(test, sizeof(*group), GFP_KERNEL);
 	struct forks *f = plant(test, true);
 	struct psi_node *middle = &f->chain[0][7];
 
+	KUNIT_ASSERT_NOT_NULL(test, group);
+	group->monitors[1].watched = BIT(PSI_CPU_SOME);
+	atomic_set(&group->watching, BIT(PSI_CPU_SOME));
+	middle->group = group;
+
 	take_turns(f, ENOUGH);
-	psi_node_set_notify(middle, PSI_CPU_SOME, true);
+	psi_node_set_notify(middle, PSI_CPU_SOME);
 	KUNIT_EXPECT_FALSE(test, psi_node_follows(middle));
 	KUNIT_EXPECT_PTR_EQ(test, f->leaf[0]->acct_parent, middle);
 	KUNIT_EXPECT_TRUE(test, psi_node_change((struct psi_change) {
@@ -1248,8 +1262,11 @@ static void a_trigger_ends_following(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, psi_node_follows(&f->root));
 	expect_time(test, f, middle, PSI_CPU_SOME, f->now / 2);
 
-	psi_node_set_notify(middle, PSI_CPU_SOME, false);
+	KUNIT_EXPECT_EQ(test, atomic_read(&group->watching), BIT(PSI_CPU_SOME));
+	group->monitors[1].watched = 0;
 	take_turns(f, ENOUGH);
+	KUNIT_EXPECT_EQ(test, atomic_read(&group->watching), 0);
+	KUNIT_EXPECT_EQ(test, middle->notify, BIT(PSI_NONIDLE));
 	KUNIT_EXPECT_TRUE(test, psi_node_follows(middle));
 	KUNIT_EXPECT_EQ(test, count_following(f, 0), DEEP - 1);
 	expect_time(test, f, middle, PSI_CPU_SOME, f->now / 2);

@@ -23,6 +23,27 @@
  *		what happens after that finds the bit clear (is_over()), sets
  *		it, and that is seen before the monitor rests.
  *
+ * Making a trigger may visit all CPUs under their rq locks, to have the nodes notify, but
+ * only if they do not yet; and nobody visits them when a trigger goes. Otherwise anybody
+ * could take these locks all day (R-8). psi_group::watching says of which states all nodes
+ * notify. Such a state may have no trigger any more. A node that notices (the state begins
+ * there, or the node might follow another one if it did not notify) stops by itself:
+ *
+ *	a trigger is made (watch())		a node, its rq lock held
+ *	1 psi_monitors::watched	= 1		A watched == 0?
+ *	  barrier				B watching = 0
+ *	2 watching == 1? then that is all	  barrier
+ *	3 each node, with its rq lock:		C watched == 0?
+ *	  psi_node::notify = 1			D psi_node::notify = 0
+ *	4 barrier, watching = 1
+ *
+ * Whoever has a CPU's rq lock and finds watching == 1 finds the node there notifying. A to
+ * D and 3 do not mix, for one node. If 3 comes later it makes up for D. If it comes first, A
+ * finds what 1 wrote, unless that trigger has gone since; but then 4 was before A, and so
+ * B takes back what 4 said. It is still so when a trigger has been made: one that goes
+ * on with 3 has visited all nodes, and A finds it from then on. One that stops at 2 has seen
+ * no B since the last 4; any B comes after 2, and then C finds what 1 wrote.
+ *
  * A thread works in rounds, and a round in steps, each of which takes the lock, does
  * something of limited size and drops it again: take in one group that has notified,
  * resume one monitor, look at one, wake one trigger. What takes longer, folding and
@@ -53,11 +74,10 @@
  *
  * Locking: psi_poller::lock (interrupts on) for everything that a thread looks at:
  * its queue, the groups' monitors, triggers but for their @event. Whoever holds it
- * does something of limited size and does not sleep. What a node notifies of follows
- * from psi_monitors::watched, see psi_cpu_watch(). Order: psi_poller::lock, wait
- * queue. Neither it nor psi_group::lock is taken inside of the other. A pointer to a
- * trigger in its listener is set once, by cmpxchg; files are not closed while they are
- * written to or polled.
+ * does something of limited size and does not sleep. Order: psi_poller::lock, wait queue.
+ * Neither it nor psi_group::lock is taken inside of the other. A pointer to a trigger in
+ * its listener is set once, by cmpxchg; files are not closed while they are written to
+ * or polled.
  */
 #include <linux/atomic.h>
 #include <linux/capability.h>
@@ -201,8 +221,9 @@ static void notify(struct psi_poller *p, struct psi_monitors *ms, u8 states)
  * @states: mask of enum psi_state, stalls only
  *
  * Context: rq lock held.
+ * Return: as psi_trigger_unwatched().
  */
-void psi_trigger_notify(struct psi_group *group, u8 states)
+u8 psi_trigger_notify(struct psi_group *group, u8 states)
 {
 	struct psi_monitors *ms;
 	int i;
@@ -213,24 +234,36 @@ void psi_trigger_notify(struct psi_group *group, u8 states)
 		ms = &group->monitors[i];
 		notify(&psi_pollers[i], ms, states & READ_ONCE(ms->watched));
 	}
+	return psi_trigger_unwatched(group, states);
 }
 
-/**
- * psi_trigger_is_watched - are there triggers of a state?
- * @group: the group
- * @state: the state
- *
- * Context: any.
- * Return: true if so.
- */
-bool psi_trigger_is_watched(const struct psi_group *group, enum psi_state state)
+/* Those of which there are no triggers. */
+static u8 without_triggers(const struct psi_group *group, u8 states)
 {
 	int i;
 
 	for (i = 0; i < PSI_NR_POLLERS; i++)
-		if (READ_ONCE(group->monitors[i].watched) & BIT(state))
-			return true;
-	return false;
+		states &= ~READ_ONCE(group->monitors[i].watched);
+	return states;
+}
+
+/**
+ * psi_trigger_unwatched - of which states need a node not notify any more?
+ * @group:  the node's group
+ * @states: those of which it does, stalls only
+ *
+ * Context: rq lock held.
+ * Return: mask of them; the caller takes them out of psi_node::notify, with that lock.
+ */
+u8 psi_trigger_unwatched(struct psi_group *group, u8 states)
+{
+	states = without_triggers(group, states);
+	if (likely(!states))
+		return 0;
+
+	/* A full barrier before and after; the latter pairs with the one in watch(). */
+	atomic_fetch_andnot(states, &group->watching);
+	return without_triggers(group, states);
 }
 
 /* ------------------------------ The pollers ------------------------------ */
@@ -567,7 +600,7 @@ static int psi_poll_thread(void *poller)
 
 /* ------------------------------- Triggers ------------------------------- */
 
-/* Let nodes notify of the state, or not any more, as psi_trigger_is_watched() says. */
+/* Let all nodes notify of the state. Others may be about the same. */
 static void watch_nodes(struct psi_group *group, enum psi_state state)
 {
 	int cpu;
@@ -576,6 +609,8 @@ static void watch_nodes(struct psi_group *group, enum psi_state state)
 		psi_cpu_watch(per_cpu_ptr(group->nodes, cpu), cpu, state);
 		cond_resched();
 	}
+	/* A full barrier before and after: all of them have been visited; unwatch(). */
+	atomic_fetch_or(BIT(state), &group->watching);
 }
 
 /* One trigger of the state more. */
@@ -587,24 +622,20 @@ static void watch(struct psi_group *group, struct psi_poller *p, struct psi_moni
 		WRITE_ONCE(ms->watched, ms->watched | BIT(state));
 	spin_unlock(&p->lock);
 
+	/* Pairs with the one in psi_trigger_unwatched(). */
+	smp_mb();
 	/* Also if it is not the first one: that may be still on its way through them. */
-	watch_nodes(group, state);
+	if (!(atomic_read(&group->watching) & BIT(state)))
+		watch_nodes(group, state);
 }
 
-/* One trigger of the state less. */
-static void unwatch(struct psi_group *group, struct psi_poller *p, struct psi_monitors *ms,
-		    enum psi_state state)
+/* One trigger of the state less. Nodes find out by themselves. */
+static void unwatch(struct psi_poller *p, struct psi_monitors *ms, enum psi_state state)
 {
-	bool last;
-
 	spin_lock(&p->lock);
-	last = !--ms->nr_triggers[state];
-	if (last)
+	if (!--ms->nr_triggers[state])
 		WRITE_ONCE(ms->watched, ms->watched & ~BIT(state));
 	spin_unlock(&p->lock);
-
-	if (last)
-		watch_nodes(group, state);
 }
 
 static int compare_size(const void *size, const struct rb_node *node)
@@ -695,13 +726,12 @@ static struct psi_polled *leave_monitor(struct psi_trigger *t, struct psi_window
 static void trigger_stop(struct psi_trigger *t)
 {
 	struct psi_monitors *ms = t->polled->monitors;
-	struct psi_group *group = t->polled->group;
 	enum psi_state state = t->polled->state;
 	struct psi_polled *last;
 	struct psi_window *spare;
 
 	last = leave_monitor(t, &spare);
-	unwatch(group, t->poller, ms, state);
+	unwatch(t->poller, ms, state);
 	kfree(spare);
 	kfree(last);
 }

@@ -67,8 +67,7 @@ __poll_t psi_trigger_poll(struct psi_listener *l, struct file *file,
 void psi_trigger_close(struct psi_listener *l);
 
 /* for psi.c */
-void psi_trigger_notify(struct psi_group *group, u8 states);
-bool psi_trigger_is_watched(const struct psi_group *group, enum psi_state state);
+u8 psi_trigger_notify(struct psi_group *group, u8 states);
 
 /* the threads */
 int psi_pollers_start(void);

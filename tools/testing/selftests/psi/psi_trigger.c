@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -1305,6 +1306,85 @@ static enum psi_result closed(void)
 	return PSI_PASS;
 }
 
+/* ---- triggers come and go ---- */
+
+/* Who waits for a disk is the only one to stall for it. */
+static void stall_on(int cpu, const char *disk, unsigned int ms)
+{
+	pid_t reader = start_load(cpu, read_disk, (void *)disk);
+
+	sleep_ms(ms);
+	stop_load(reader);
+}
+
+/* When nobody looks at the trigger any more, there is a stall on @cpu. */
+static void expect_event_of(int fd, int cpu, const char *disk)
+{
+	sleep_ms(1500);
+	poll_event(fd, 0);
+	stall_on(cpu, disk, 1000);
+	EXPECT(poll_event(fd, 0) == POLLPRI, "no event of CPU %d", cpu);
+}
+
+/*
+ * When a trigger goes, CPUs go on telling of stalls until there is one. So a new trigger
+ * finds some that tell, and some that do not.
+ */
+static enum psi_result made_anew(void)
+{
+	const char *disk = slow_disk(20);
+	int last = online_cpus() - 1, cpu, fd;
+
+	REQUIRE(disk, "needs null_blk with configfs");
+	for (cpu = 0; cpu <= last; cpu += last ? last : 1) {
+		close(must_open_trigger(IO, true, "some 50000 500000"));
+		stall_on(cpu, disk, 200);
+		fd = must_open_trigger(IO, true, "some 50000 500000");
+		expect_event_of(fd, cpu, disk);
+		expect_event_of(fd, last - cpu, disk);
+		expect_event_of(fd, last / 2, disk);
+		close(fd);
+	}
+	return PSI_PASS;
+}
+
+static void come_and_go(void *made)
+{
+	int fd;
+
+	for (;;) {
+		fd = open_trigger(IO, "some 500000 500000");
+		if (fd < 0)
+			return;
+		(*(atomic_uint *)made)++;
+		pause_us(300);
+		close(fd);
+		pause_us(300);
+	}
+}
+
+#define ROUNDS		10
+
+static enum psi_result others_come_and_go(void)
+{
+	atomic_uint *made = shared_alloc(sizeof(*made));
+	const char *disk = slow_disk(20);
+	int i, fd;
+
+	REQUIRE(disk, "needs null_blk with configfs");
+	for (i = 0; i < 3; i++)
+		start_load(-1, come_and_go, made);
+	for (i = 0; i < ROUNDS; i++) {
+		stall_on(random_below(online_cpus()), disk, random_below(100));
+		fd = must_open_trigger(IO, i % 2, "some 50000 500000");
+		expect_event_of(fd, random_below(online_cpus()), disk);
+		close(fd);
+	}
+	psi_note("%u others were made", *made);
+	EXPECT(*made > 100 * ROUNDS, "that is not many");
+	return PSI_PASS;
+}
+
 /* ---- many triggers ---- */
 
 #define MANY		2000
@@ -1444,6 +1524,8 @@ static const struct psi_case cases[] = {
 	{ "R-13 nothing looks at triggers without a stall", idle },
 	{ "R-13 ten looks per window during a stall", not_idle },
 	{ "R-13 a busy task alone is nothing to look at", busy_alone },
+	{ "R-13 a trigger that is made when the last one has gone", made_anew },
+	{ "R-13 triggers amid others that come and go", others_come_and_go },
 	{ "R-13 2000 triggers fire, and go", many },
 };
 
