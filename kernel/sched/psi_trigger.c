@@ -765,6 +765,8 @@ static int parse(const char *text, enum psi_resource res, struct psi_order *o)
 	int nr, ret = -EINVAL;
 	char **words;
 
+	if (isspace(*text))
+		return -EINVAL;
 	words = argv_split(GFP_KERNEL, text, &nr);
 	if (!words)
 		return -ENOMEM;
