@@ -18,7 +18,7 @@ tally = scripts/tally $(1:%=build/test/%.tap)
 # What "make test" consists of, and "make test-full". A part leaves its results in
 # build/test/PART.tap.
 PARTS ?= check lab series tools selftest seed debug
-FULL_PARTS ?= check lab series tools selftest seed pebs debug kasan default-off apply patch prefixes kunit mutations
+FULL_PARTS ?= check lab series tools selftest seed abi pebs debug kasan default-off apply patch prefixes kunit mutations
 # Parts do not wait for each other, but for what they need: with two CPUs, checks and tools
 # are done while the kernel is compiled, and guests run while the next one is.
 JOBS ?= 3
@@ -64,11 +64,12 @@ check tools kunit selftest prefixes mutations mutations-guest:
 	@$(MAKE) --no-print-directory test-$@ FULL=--full || true
 	@$(call tally,$@)
 
-test-base: setup tree ## what of that the base's own PSI does not pass
-	@scripts/series checkout refs/tags/base build/base/tree
-	@$(step) base-kernel "kernel of the base" scripts/kernel build/base/tree build/base/obj
+test-base: base-kernel ## what of that the base's own PSI does not pass
 	@scripts/initramfs build/tree build/initramfs.cpio.gz
 	@scripts/selftest --base
+
+test-abi: kernel base-kernel
+	@$(part) abi "the interface, beside the base's" scripts/test/abi
 
 test-debug: debug-kernel
 	@$(part) debug "races under lockdep" scripts/selftest --debug $(FULL)
@@ -118,6 +119,11 @@ refresh: ## what was committed in build/tree becomes our files
 kernel: tree ## build our kernel
 	@$(step) --of 1400 kernel "kernel" scripts/kernel build/tree build/obj
 	@$(step) initramfs "initramfs" scripts/initramfs build/tree build/initramfs.cpio.gz
+
+base-kernel: tree
+	@scripts/series checkout refs/tags/base build/base/tree
+	@$(step) --of 1300 base-kernel "kernel of the base" \
+		scripts/kernel build/base/tree build/base/obj
 
 debug-kernel: kernel
 	@$(step) --of 1400 debug-kernel "kernel with lockdep" \
@@ -206,6 +212,6 @@ test-prefixes: kernel
 
 .PHONY: help run container pebs pebs-guest pebs-hour shell test test-full soak check tools kunit selftest \
 	prefixes mutations mutations-guest test-base bench bench-pebs bench-tiers variants tree kernel \
-	debug-kernel kasan-kernel series patch deb test-deb test-debian release apply clean setup refresh test-lab test-series \
+	base-kernel debug-kernel kasan-kernel series patch deb test-deb test-debian release apply clean setup refresh test-lab test-series \
 	test-check test-kunit test-selftest test-debug test-kasan test-default-off test-apply \
-	test-patch test-prefixes test-mutations test-mutations-guest test-pebs test-seed test-tools
+	test-patch test-prefixes test-mutations test-mutations-guest test-pebs test-seed test-abi test-tools

@@ -9,226 +9,22 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/aio_abi.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/mount.h>
-#include <sys/select.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "psi_cgroup_util.h"
-#include "psi_ring.h"
 #include "psi_trigger_util.h"
+#include "psi_ways.h"
 
 #define WINDOW_MS	500
 #define WINDOWS		8
 #define TRIGGER		"some 150000 500000"
 #define LATE_MS		100
 #define END_MS		2000	/* nobody needs that long to tell of the end */
-
-/* ---- ways to wait ---- */
-
-struct waiter {
-	const struct way *way;
-	int fd;				/* of the pressure file */
-	int epoll, inner;
-	struct psi_ring ring;
-	bool queued;			/* a request is in the ring */
-	aio_context_t aio;
-	struct iocb cb;
-};
-
-struct way {
-	const char *name;
-	int (*begin)(struct waiter *w);			/* 0 or -errno */
-	/* Up to @ms. Return: what has happened, as in revents, or 0. */
-	int (*wait)(struct waiter *w, int ms);
-	__u32 events;			/* EPOLLPRI, and for epoll and rings more */
-	__u32 setup;			/* IORING_SETUP_* */
-	__u32 poll;			/* IORING_POLL_* */
-	bool linked;			/* another request waits for this one */
-};
-
-static int nothing_to_begin(struct waiter *w)
-{
-	return 0;
-}
-
-static int by_poll(struct waiter *w, int ms)
-{
-	return poll_event(w->fd, ms);
-}
-
-static int by_ppoll(struct waiter *w, int ms)
-{
-	struct timespec left = { ms / 1000, ms % 1000 * NSEC_PER_MSEC };
-	struct pollfd p = { .fd = w->fd, .events = POLLPRI };
-
-	return ppoll(&p, 1, &left, NULL) > 0 ? p.revents : 0;
-}
-
-/* For select(), both an event and the end are an exceptional condition. */
-static int by_select(struct waiter *w, int ms)
-{
-	struct pollfd p = { .fd = w->fd, .events = POLLIN };
-	struct timeval left = { ms / 1000, ms % 1000 * 1000 };
-	fd_set set;
-
-	FD_ZERO(&set);
-	FD_SET(w->fd, &set);
-	if (select(w->fd + 1, NULL, NULL, &set, &left) <= 0)
-		return 0;
-	return POLLPRI | (poll(&p, 1, 0) > 0 ? p.revents & POLLERR : 0);
-}
-
-static int epoll_of(int fd, __u32 events, int *epoll)
-{
-	struct epoll_event event = { .events = events };
-
-	*epoll = epoll_create1(EPOLL_CLOEXEC);
-	return epoll_ctl(*epoll, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
-}
-
-static int wait_for_set(int epoll, int ms)
-{
-	struct epoll_event event = { 0 };
-
-	return epoll_wait(epoll, &event, 1, ms) > 0 ? event.events : 0;
-}
-
-static int begin_epoll(struct waiter *w)
-{
-	return epoll_of(w->fd, w->way->events, &w->epoll);
-}
-
-static int by_epoll(struct waiter *w, int ms)
-{
-	struct epoll_event event = { .events = w->way->events };
-	int got = wait_for_set(w->epoll, ms);
-
-	if (got && w->way->events & EPOLLONESHOT)
-		epoll_ctl(w->epoll, EPOLL_CTL_MOD, w->fd, &event);
-	return got;
-}
-
-static int begin_nested(struct waiter *w)
-{
-	int ret = epoll_of(w->fd, EPOLLPRI, &w->inner);
-
-	return ret ? ret : epoll_of(w->inner, w->way->events, &w->epoll);
-}
-
-/*
- * To ask whether the inner set has anything takes the event, and the inner set does not
- * have it any more when it is asked itself. So it is the outer one that tells.
- */
-static int by_nested(struct waiter *w, int ms)
-{
-	return wait_for_set(w->epoll, ms) ? POLLPRI | wait_for_set(w->inner, 0) : 0;
-}
-
-static int by_poll_of_set(struct waiter *w, int ms)
-{
-	struct pollfd p = { .fd = w->epoll, .events = POLLIN };
-
-	return poll(&p, 1, ms) > 0 ? POLLPRI | wait_for_set(w->epoll, 0) : 0;
-}
-
-static int begin_ring(struct waiter *w)
-{
-	return open_ring(&w->ring, w->way->setup) ? 0 : -errno;
-}
-
-enum { POLLED = 1, LINKED };
-
-static void queue_poll(struct waiter *w)
-{
-	const struct io_uring_sqe poll = {
-		.opcode = IORING_OP_POLL_ADD,
-		.flags = w->way->linked ? IOSQE_IO_LINK : 0,
-		.fd = w->fd,
-		.poll32_events = w->way->events,
-		.len = w->way->poll,
-		.user_data = POLLED,
-	};
-	const struct io_uring_sqe linked = { .opcode = IORING_OP_NOP, .user_data = LINKED };
-
-	queue_request(&w->ring, &poll);
-	if (w->way->linked)
-		queue_request(&w->ring, &linked);
-	w->queued = true;
-}
-
-static int by_ring(struct waiter *w, int ms)
-{
-	struct io_uring_cqe cqe;
-	int got = 0;
-
-	if (!w->queued)
-		queue_poll(w);
-	do {
-		while (!take_completion(&w->ring, &cqe))
-			if (enter_ring_for(&w->ring, 1, ms) < 0)
-				return 0;
-		if (cqe.user_data != LINKED) {
-			got = cqe.res;
-			w->queued = cqe.flags & IORING_CQE_F_MORE;
-		}
-	} while (w->way->linked && cqe.user_data != LINKED);
-	return got > 0 ? got : 0;
-}
-
-static int begin_aio(struct waiter *w)
-{
-	return syscall(SYS_io_setup, 1, &w->aio) ? -errno : 0;
-}
-
-static int by_aio(struct waiter *w, int ms)
-{
-	struct timespec left = { ms / 1000, ms % 1000 * NSEC_PER_MSEC };
-	struct iocb *list[] = { &w->cb };
-	struct io_event event;
-
-	if (!w->queued) {
-		w->cb = (struct iocb) {
-			.aio_lio_opcode = IOCB_CMD_POLL, .aio_fildes = w->fd, .aio_buf = POLLPRI,
-		};
-		if (syscall(SYS_io_submit, w->aio, 1, list) != 1)
-			return 0;
-		w->queued = true;
-	}
-	if (syscall(SYS_io_getevents, w->aio, 1, 1, &event, &left) != 1)
-		return 0;
-	w->queued = false;
-	return event.res;
-}
-
-static const struct way ways[] = {
-	{ "poll", nothing_to_begin, by_poll },
-	{ "ppoll", nothing_to_begin, by_ppoll },
-	{ "select", nothing_to_begin, by_select },
-	{ "epoll", begin_epoll, by_epoll, EPOLLPRI },
-	{ "epoll, edges", begin_epoll, by_epoll, EPOLLPRI | EPOLLET },
-	{ "epoll, once", begin_epoll, by_epoll, EPOLLPRI | EPOLLONESHOT },
-	{ "epoll in epoll", begin_nested, by_nested, EPOLLIN },
-	{ "poll of epoll", begin_epoll, by_poll_of_set, EPOLLPRI },
-	{ "io_uring", begin_ring, by_ring, EPOLLPRI },
-	{ "io_uring, multishot", begin_ring, by_ring, EPOLLPRI, .poll = IORING_POLL_ADD_MULTI },
-	{ "io_uring, linked", begin_ring, by_ring, EPOLLPRI, .linked = true },
-	{ "io_uring, exclusive", begin_ring, by_ring, EPOLLPRI | EPOLLEXCLUSIVE },
-	{ "io_uring, SQPOLL", begin_ring, by_ring, EPOLLPRI, .setup = IORING_SETUP_SQPOLL },
-	{ "aio", begin_aio, by_aio },
-};
-
-#define NR_WAYS		ARRAY_SIZE(ways)
-
-/* Somebody who waits for something else, and leaves the events to others. */
-static const struct way bystander = {
-	"EPOLLEXCLUSIVE", begin_epoll, by_epoll, EPOLLIN | EPOLLET | EPOLLEXCLUSIVE,
-};
 
 /* ---- places ---- */
 
@@ -241,7 +37,7 @@ static int contain(const char *group)
 {
 	if (move_to_group(group, getpid()) || unshare(CLONE_NEWCGROUP | CLONE_NEWNS) ||
 	    move_to_group(CGROUP_ROOT, getpid()))
-		return -EPERM;
+		return -errno;
 	return mount("proc", "/tmp", "proc", 0, "pressure=cgroup") ? -errno : 0;
 }
 
@@ -277,13 +73,6 @@ struct seat {
 	atomic_bool left;
 };
 
-static void leave_seat(struct waiter *w)
-{
-	if (w->aio)
-		syscall(SYS_io_destroy, w->aio);
-	close_range(3, ~0U, 0);
-}
-
 static void sit(void *arg)
 {
 	struct seat *s = arg;
@@ -303,7 +92,7 @@ static void sit(void *arg)
 			note_event(&s->told, now);
 	s->end_told_at = now;
 	s->end_told = got;
-	leave_seat(&w);
+	end_waiting(&w);
 	s->left = true;
 	for (;;)
 		pause();
@@ -406,7 +195,7 @@ static enum psi_result told_by(const void *arg)
 /* Whoever asks first has the event, and the end is everybody's. */
 static enum psi_result one_file_in_all_ways(void)
 {
-	struct seat *seats = shared_alloc((NR_WAYS + 1) * sizeof(*seats)), *other;
+	struct seat *seats = shared_alloc((nr_ways + 1) * sizeof(*seats)), *other;
 	unsigned int told = 0;
 	__u64 end, ended;
 	const char *group;
@@ -419,13 +208,13 @@ static enum psi_result one_file_in_all_ways(void)
 	fd = add_trigger(group, PSI_IO, TRIGGER);
 	EXPECT(fd >= 0, "no trigger: %s", strerror(-fd));
 	end = end_of_windows();
-	for (i = 0; i < NR_WAYS; i++)
+	for (i = 0; i < nr_ways; i++)
 		take_seat(&seats[i], &ways[i], OF_GROUP, fd, group, end);
-	other = &seats[NR_WAYS];
+	other = &seats[nr_ways];
 	take_seat(other, &bystander, OF_GROUP, fd, group, end);
 	sleep_until(end + LATE_MS * NSEC_PER_MSEC);
 	close(fd);
-	for (i = 0; i < NR_WAYS; i++) {
+	for (i = 0; i < nr_ways; i++) {
 		psi_note("%s: %u", ways[i].name, seats[i].told.count);
 		told += seats[i].told.count;
 	}
@@ -434,28 +223,30 @@ static enum psi_result one_file_in_all_ways(void)
 	stop_load(reader);
 	ended = now_ns();
 	EXPECT(!remove_group(group), "it cannot be removed");
-	for (i = 0; i <= NR_WAYS; i++)
+	for (i = 0; i <= nr_ways; i++)
 		if (!is_empty(&seats[i]))
 			expect_end_told(&seats[i], ended);
 	return PSI_PASS;
 }
 
 /* Everybody has a file, and it ends while the group, or the system, goes on. */
-static void take_seats(struct seat *seats, enum place place, const char *group)
+static struct seat *a_seat_each(enum place place, const char *group)
 {
+	struct seat *seats = shared_alloc(nr_ways * sizeof(*seats));
 	__u64 now = now_ns();
 	size_t i;
 
-	for (i = 0; i < NR_WAYS; i++)
+	for (i = 0; i < nr_ways; i++)
 		take_seat(&seats[i], &ways[i], place, -1, group, now);
 	sleep_ms(WINDOW_MS);
+	return seats;
 }
 
 static void expect_all_end_told(const struct seat *seats, __u64 ended)
 {
 	size_t i;
 
-	for (i = 0; i < NR_WAYS; i++)
+	for (i = 0; i < nr_ways; i++)
 		if (!is_empty(&seats[i]))
 			expect_end_told(&seats[i], ended);
 }
@@ -463,13 +254,13 @@ static void expect_all_end_told(const struct seat *seats, __u64 ended)
 static enum psi_result group_switched_off(void)
 {
 	const char *group;
-	struct seat *seats = shared_alloc(NR_WAYS * sizeof(*seats));
+	struct seat *seats;
 	pid_t reader;
 	__u64 ended;
 
 	group = stalled_group(&reader);
 	REQUIRE(group, NO_GROUPS);
-	take_seats(seats, OF_GROUP, group);
+	seats = a_seat_each(OF_GROUP, group);
 	ended = now_ns();
 	EXPECT(!set_pressure(group, false), "it cannot be switched off");
 	expect_all_end_told(seats, ended);
@@ -483,14 +274,14 @@ static void switch_on(void)
 
 static enum psi_result system_switched_off(void)
 {
-	struct seat *seats = shared_alloc(NR_WAYS * sizeof(*seats));
+	struct seat *seats;
 	pid_t reader;
 	__u64 ended;
 
 	REQUIRE(!access(KERNEL_PSI, F_OK), "needs kernel.psi");
 	undo_later(switch_on);
 	stalled_group(&reader);
-	take_seats(seats, OF_SYSTEM, NULL);
+	seats = a_seat_each(OF_SYSTEM, NULL);
 	ended = now_ns();
 	EXPECT(!write_text(KERNEL_PSI, "0"), "it cannot be switched off");
 	expect_all_end_told(seats, ended);
