@@ -765,7 +765,7 @@ struct psi_group *psi_group_alloc(struct psi_group *parent)
 		quota = alloc_percpu(struct psi_quota);
 	if (!group || !nodes || !shards || (parent->limit && !quota)) {
 		free_percpu(quota);
-		kfree(shards);
+		kvfree(shards);
 		free_percpu(nodes);
 		kfree(group);
 		return NULL;
@@ -812,7 +812,7 @@ static void free_group(struct rcu_head *rcu)
 	struct psi_group *group = container_of(rcu, struct psi_group, rcu);
 
 	put_group(group->parent);
-	kfree(group->causes.shards);
+	kvfree(group->causes.shards);
 	free_percpu(group->quota);
 	free_percpu(group->nodes);
 	kfree(group);

@@ -470,11 +470,11 @@ unsigned int psi_cause_nr_shards(void)
  * psi_cause_shards_alloc - shards for a group
  * @gfp: how to allocate
  *
- * Return: psi_cause_nr_shards() of them, for kfree(), or NULL.
+ * Return: psi_cause_nr_shards() of them, for kvfree(), or NULL.
  */
 struct psi_cause_shard *psi_cause_shards_alloc(gfp_t gfp)
 {
-	return kcalloc(psi_cause_nr_shards(), sizeof(struct psi_cause_shard), gfp);
+	return kvcalloc(psi_cause_nr_shards(), sizeof(struct psi_cause_shard), gfp);
 }
 
 /* ------------------------------ The files ------------------------------ */
