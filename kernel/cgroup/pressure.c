@@ -318,7 +318,8 @@ static int pressure_show(struct seq_file *m, void *v)
 
 static int cpu_causes_show(struct seq_file *m, void *v)
 {
-	return psi_show_cpu_causes(m, seq_css(m)->cgroup->psi);
+	psi_show_cpu_causes(m, seq_css(m)->cgroup->psi);
+	return 0;
 }
 
 static int pressure_open(struct kernfs_open_file *of)

@@ -119,17 +119,6 @@ void cgroup_pressure_remove_groups(void)
 }
 
 /**
- * cgroup_pressure_begin - the scheduler tells of tasks and quotas from now on
- *
- * Context: may sleep; takes cgroup_mutex, for one cgroup after the other.
- * Return: 0, or -ENOMEM because of a quota.
- */
-int cgroup_pressure_begin(void)
-{
-	return visit_all(psi_quota_begin, true);
-}
-
-/**
  * cgroup_pressure_count - count a task from now on, in the group of its cgroup
  * @task: the task
  *

@@ -33,11 +33,13 @@
  *   cgroup changes	psi_move_task() takes what is counted to the other group's
  *			node, lagging behind or not.
  *
- *   throttling		a group out of its cpu.max, or a deadline task out of its
- *			runtime, stays runnable and waits. Of the group,
- *			psi_quota.c knows. If a throttled
- *			deadline task loses its CPU to hotplug it is moved
- *			without being queued; deadline.c tells of it.
+ *   throttling		a task out of its cpu.max, or a deadline task out of its
+ *			runtime, stays runnable and waits. The former is
+ *			PSI_TASK_HELD: fair.c tells of all tasks that are queued in
+ *			a group when that begins and ends, and those that come
+ *			later look (R-19). It is so only of those that are queued.
+ *			If a throttled deadline task loses its CPU to hotplug it is
+ *			moved without being queued; deadline.c tells of it.
  *
  * A thread of PSI itself counts for nothing, and neither does it make anybody
  * wait: a task that it preempts is on the CPU as far as accounting goes until some
@@ -62,7 +64,7 @@
  * (psi_cpu_times()). What a task contributes changes under the lock of the runqueue
  * that it belongs to. A function that takes a rq lock itself says so.
  *
- * This file, psi_quota.c and psi_debug.c are all of PSI that knows struct rq.
+ * This file and psi_debug.c are all of PSI that knows struct rq.
  */
 #define pr_fmt(fmt) "psi: " fmt
 
@@ -211,7 +213,8 @@ static __always_inline void nodes_write_end(struct rq *rq)
  */
 static noinline void notify_from(struct psi_node *node, int cpu, u8 instant)
 {
-	u8 states = psi_node_states(node), begun;
+	u16 states = psi_node_states(node);
+	u8 begun;
 
 	for (; node; node = node->parent) {
 		/* One that follows is in the states of the node below. */
@@ -260,7 +263,7 @@ static __always_inline struct psi_change contrib_change(struct rq *rq,
 	return set_contrib(rq, p, contrib);
 }
 
-/* As write_above(), where the tree changes: from @left on. */
+/* As write_above(), where the tree changes, or what is rare: from @left on. */
 static noinline void write_and_follow(struct rq *rq, struct psi_node *node,
 				      struct psi_node *left, u32 before, u32 now, u32 notify)
 {
@@ -269,8 +272,8 @@ static noinline void write_and_follow(struct rq *rq, struct psi_node *node,
 }
 
 /*
- * The rest of a write: @node contributed something else @before. @notify is what
- * node_update_states() said of it.
+ * The rest of a write of what is not rare: @node contributed something else @before. @notify
+ * is what node_update_states() said of it.
  */
 static noinline void write_above(struct rq *rq, struct psi_node *node, u32 before,
 				 u32 now, u32 notify)
@@ -293,23 +296,28 @@ static noinline void write_change_slowly(struct rq *rq, struct psi_change c, u32
 static __always_inline void write_change(struct rq *rq, struct psi_node *node, u32 old,
 					 u32 new, u32 now)
 {
+	/* Which of them are known to change here, so that there is little to do for them? */
+	const bool rare = __builtin_constant_p(is_rare(old, new)) && is_rare(old, new);
 	u32 before, notify;
 
 	if (!node || old == new)
 		return;
 
 	nodes_write_begin(rq, now);
-	if (unlikely(node->flags)) {
+	if (unlikely(node->flags || (!rare && is_rare(old, new)))) {
 		write_change_slowly(rq, (struct psi_change) { node, old, new }, now);
 		return;
 	}
 
 	before = node->contrib;
-	node_count(node, old, new);
+	node_count(node, old, new, rare);
 	if (node->contrib != before) {
 		notify = node_update_states(node, now);
 		if (unlikely(notify) || node->acct_parent) {
-			write_above(rq, node, before, now, notify);
+			if (rare)
+				write_and_follow(rq, node, node, before, now, notify);
+			else
+				write_above(rq, node, before, now, notify);
 			return;
 		}
 	}
@@ -369,9 +377,52 @@ void psi_idle_task(struct task_struct *idle)
 	idle->psi.flags = PSI_TASK_EXEMPT;
 }
 
+/* A task that is queued is held back from now on, or not any more. */
+static noinline void set_held(struct rq *rq, struct task_struct *p, bool held)
+{
+	if (held)
+		p->psi.flags |= PSI_TASK_HELD;
+	else
+		p->psi.flags &= ~PSI_TASK_HELD;
+
+	/* If it is on the CPU, the switch will count it. */
+	if (!(p->psi.flags & PSI_TASK_ONCPU))
+		account_task(rq, p, sched_now(rq));
+}
+
+#ifdef CONFIG_CFS_BANDWIDTH
+/* What the scheduler says: does a cpu.max hold the task back, if it is queued? */
+static bool is_held(const struct task_struct *p)
+{
+	return p->sched_class == &fair_sched_class && p->se.cfs_rq->throttle_count;
+}
+
+/* see psi_throttle() */
+void __psi_throttle(struct rq *rq, struct cfs_rq *cfs_rq, bool held)
+{
+	struct sched_entity *se = cfs_rq->curr;
+	struct rb_node *rb;
+
+	if (se && entity_is_task(se))
+		set_held(rq, task_of(se), held);
+	for (rb = rb_first_cached(&cfs_rq->tasks_timeline); rb; rb = rb_next(rb)) {
+		se = rb_entry(rb, struct sched_entity, run_node);
+		if (entity_is_task(se))
+			set_held(rq, task_of(se), held);
+	}
+}
+#else
+static bool is_held(const struct task_struct *p)
+{
+	return false;
+}
+#endif
+
 /* see psi_enqueue() */
 void __psi_enqueue(struct rq *rq, struct task_struct *p, int flags)
 {
+	if (psi_quotas_are_used() && is_held(p) != !!(p->psi.flags & PSI_TASK_HELD))
+		set_held(rq, p, is_held(p));
 	if (flags & ENQUEUE_RESTORE)
 		return;
 
@@ -404,11 +455,12 @@ void __psi_dequeue(struct rq *rq, struct task_struct *p, int flags)
 		end_preempted(rq, p);
 
 	if (!(flags & DEQUEUE_SLEEP)) {
+		p->psi.flags &= ~PSI_TASK_HELD;
 		unaccount_task(rq, p, sched_now(rq));
 		return;
 	}
 
-	p->psi.flags &= ~PSI_TASK_RUNNABLE;
+	p->psi.flags &= ~(PSI_TASK_RUNNABLE | PSI_TASK_HELD);
 	if (psi_waits_for_io(p))
 		p->psi.flags |= PSI_TASK_IOWAIT;
 
@@ -448,14 +500,18 @@ static noinline void switch_tasks(struct rq *rq, struct task_struct *prev,
 
 	prev->psi.flags &= ~PSI_TASK_ONCPU;
 	next->psi.flags |= PSI_TASK_ONCPU;
-	if (!prev->psi.contrib || !next->psi.contrib ||
-	    !are_siblings(prev->psi.node, next->psi.node)) {
+	from = (struct psi_change) {
+		prev->psi.node, prev->psi.contrib, psi_task_contrib(prev->psi.flags),
+	};
+	to = (struct psi_change) {
+		next->psi.node, next->psi.contrib, psi_task_contrib(next->psi.flags),
+	};
+	if (!from.old || !to.old || !are_siblings(from, to)) {
 		switch_any(rq, prev, next);
 		return;
 	}
-
-	from = set_contrib(rq, prev, psi_task_contrib(prev->psi.flags));
-	to = set_contrib(rq, next, psi_task_contrib(next->psi.flags));
+	set_contrib(rq, prev, from.new);
+	set_contrib(rq, next, to.new);
 
 	nodes_write_begin(rq, now);
 	if (switch_siblings(from, to, now, &before, &notify) || unlikely(notify))
@@ -897,6 +953,8 @@ static u8 flags_by_facts(struct rq *rq, struct task_struct *p)
 {
 	u8 flags = 0;
 
+	if (task_on_rq_queued(p) && is_held(p))
+		flags |= PSI_TASK_HELD;
 	if (task_on_rq_queued(p) && !p->se.sched_delayed)
 		flags |= PSI_TASK_RUNNABLE;
 	else if (psi_waits_for_io(p))
@@ -1014,25 +1072,20 @@ void psi_exempt_current(void)
  * @node:  the node
  * @cpu:   the CPU it belongs to
  * @times: PSI_NR_STATES of them, units modulo 2^32
- * @quota_times: PSI_NR_QUOTA_TIMES of them, of the same moment, or NULL
  *
  * Context: any without the CPU's rq lock.
  * Return: mask of the states that the node is in.
  */
-u8 psi_cpu_times(const struct psi_node *node, int cpu, u32 times[], u32 quota_times[])
+u16 psi_cpu_times(const struct psi_node *node, int cpu, u32 times[])
 {
 	seqcount_t *seq = &cpu_rq(cpu)->psi_seq;
 	unsigned int start;
-	u32 now;
-	u8 states;
+	u16 states;
 
 	guard(rcu)();
 	do {
 		start = read_seqcount_begin(seq);
-		now = reader_now(cpu);
-		states = psi_node_times(node, now, times);
-		if (quota_times)
-			psi_node_quota_times(node, now, quota_times);
+		states = psi_node_times(node, reader_now(cpu), times);
 	} while (read_seqcount_retry(seq, start));
 
 	return states;
@@ -1103,48 +1156,7 @@ void psi_cpu_watch(struct psi_node *node, int cpu, enum psi_state state)
 	nodes_write_end(cpu_rq(cpu));
 }
 
-/* ------------------- What quotas and tracing need ------------------- */
-
-/**
- * psi_cpu_set_limit - a cpu.max holds a node back from now on, or not any more
- * @node:  the node
- * @cpu:   the CPU it belongs to
- * @quota: for psi_node::quota, if there is none yet
- * @limit: as psi_node_set_limit() says
- *
- * Takes the CPU's rq lock.
- *
- * Context: interrupts on.
- */
-void psi_cpu_set_limit(struct psi_node *node, int cpu, struct psi_quota *quota,
-		       struct psi_quota *limit)
-{
-	struct rq *rq = cpu_rq(cpu);
-
-	guard(rq_lock_irq)(rq);
-
-	nodes_write_begin(rq, update_now(rq));
-	if (!node->quota)
-		WRITE_ONCE(node->quota, quota);
-	psi_node_set_limit(node, limit, sched_now(rq));
-	nodes_write_end(rq);
-}
-
-/**
- * psi_cpu_set_throttled - on a CPU, a cpu.max is used up, or not any more
- * @rq:        the CPU's runqueue, its clock up to date
- * @node:      the node
- * @throttled: as psi_node_set_throttled() says
- * @held:      the same
- *
- * Context: rq lock held.
- */
-void psi_cpu_set_throttled(struct rq *rq, struct psi_node *node, bool throttled, bool held)
-{
-	nodes_write_begin(rq, sched_now(rq));
-	psi_node_set_throttled(node, throttled, held, sched_now(rq));
-	nodes_write_end(rq);
-}
+/* ------------------------ What tracing needs ------------------------ */
 
 /**
  * psi_cpu_set_traced - call psi_trace_states() for a node, or not any more

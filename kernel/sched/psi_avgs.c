@@ -36,7 +36,6 @@
  * a group cannot be freed while it is held. It is never held for longer than it takes
  * to fold one group. Order: psi_fold_lock, psi_group::lock, rq lock.
  */
-#include <linux/build_bug.h>
 #include <linux/cleanup.h>
 #include <linux/cpumask.h>
 #include <linux/hrtimer.h>
@@ -85,7 +84,7 @@ static void sum_shorten(struct psi_sum *sum, unsigned int shift)
 	unsigned int more = shift - sum->shift;
 	int s;
 
-	for (s = 0; s < PSI_NR_STALLS; s++)
+	for (s = 0; s < PSI_NR_STATES; s++)
 		sum->weighted[s] >>= more;
 	sum->weight >>= more;
 	sum->shift = shift;
@@ -108,28 +107,28 @@ void psi_sum_add(struct psi_sum *sum, const u32 times[])
 
 	weight = times[PSI_NONIDLE] >> sum->shift;
 	sum->weight += weight;
-	for (s = 0; s < PSI_NR_STALLS; s++)
+	for (s = 0; s < PSI_NR_STATES; s++)
 		sum->weighted[s] += times[s] * weight;
 }
 
 /**
  * psi_sum_ns - the stall time of the whole group (R-4)
  * @sum:   all CPUs
- * @stall: which of the stalls
+ * @state: which of the stalls, or of the two that are because of a quota
  *
  *	t[i] = time stalled, w[i] = time not idle, of CPU i
  *	result = sum(t[i] * w[i]) / sum(w[i])
  *
  * Return: ns, at most the time since the last fold; 0 if all were idle.
  */
-u64 psi_sum_ns(const struct psi_sum *sum, enum psi_state stall)
+u64 psi_sum_ns(const struct psi_sum *sum, enum psi_state state)
 {
 	u64 units, rest;
 
-	if (!sum->weight)
+	if (!sum->weighted[state])
 		return 0;
 
-	units = div64_u64_rem(sum->weighted[stall], sum->weight, &rest);
+	units = div64_u64_rem(sum->weighted[state], sum->weight, &rest);
 	return (units << PSI_UNIT_SHIFT) +
 	       div64_u64(rest << PSI_UNIT_SHIFT, sum->weight);
 }
@@ -252,19 +251,6 @@ u64 psi_first_due(u64 now, u64 due)
 	return due + div64_u64(latest - due, PSI_PERIOD_NS) * PSI_PERIOD_NS;
 }
 
-/*
- * The parts that are because of a cpu.max are summed up as if they were stalls (R-4).
- * Then they add up to no more than what they are parts of.
- */
-static void quota_sum_add(struct psi_sum *sum, const u32 quota_times[], u32 nonidle)
-{
-	u32 times[PSI_NR_STATES] = { [PSI_NONIDLE] = nonidle };
-
-	BUILD_BUG_ON((int)PSI_NR_QUOTA_TIMES > (int)PSI_NR_STALLS);
-	memcpy(times, quota_times, PSI_NR_QUOTA_TIMES * sizeof(times[0]));
-	psi_sum_add(sum, times);
-}
-
 /* ----------------------------- The fold ----------------------------- */
 
 /**
@@ -289,46 +275,17 @@ void psi_group_init(struct psi_group *group, struct psi_node __percpu *nodes,
 	psi_monitors_init(group);
 }
 
-/**
- * struct fold - what the CPUs of a group have added since its last fold
- * @stalls:   by enum psi_state
- * @quotas:   by enum psi_quota_time
- * @is_split: has the group quotas?
- * @may_idle: CPUs where nothing happens any more need not be looked at again
- */
-struct fold {
-	struct psi_sum	stalls;
-	struct psi_sum	quotas;
-	bool		is_split;
-	bool		may_idle;
-};
-
-/* Add this CPU's quota times; @growth is what its stalls have grown by. */
-static void fold_quotas(const struct psi_node *node, struct fold *fold, u32 quota_times[],
-			const u32 growth[])
-{
-	struct psi_quota *q = READ_ONCE(node->quota);
-
-	/* All are 0 if it is not there yet. */
-	if (q)
-		psi_take_quota_growth(q->folded, quota_times, growth);
-	quota_sum_add(&fold->quotas, quota_times, growth[PSI_NONIDLE]);
-}
-
-/* One CPU's part of it. */
-static void fold_cpu(struct psi_group *group, int cpu, struct fold *fold)
+/* One CPU's part of it. If nothing happens there any more, it need not be looked at again. */
+static void fold_cpu(struct psi_group *group, int cpu, bool may_idle, struct psi_sum *sum)
 {
 	struct psi_node *node = per_cpu_ptr(group->nodes, cpu);
-	u32 times[PSI_NR_STATES], quota_times[PSI_NR_QUOTA_TIMES];
+	u32 times[PSI_NR_STATES];
 	bool idle;
 
-	idle = !psi_cpu_times(node, cpu, times, fold->is_split ? quota_times : NULL);
-	if (psi_take_growth(node->folded, times)) {
-		psi_sum_add(&fold->stalls, times);
-		if (fold->is_split)
-			fold_quotas(node, fold, quota_times, times);
-	}
-	if (idle && fold->may_idle)
+	idle = !psi_cpu_times(node, cpu, times);
+	if (psi_take_growth(node->folded, times))
+		psi_sum_add(sum, times);
+	if (idle && may_idle)
 		psi_cpu_idle(node, cpu);
 	if (unlikely(READ_ONCE(node->flags) & PSI_NODE_MISCOUNTED))
 		pr_warn_once("psi: a count fell below zero\n");
@@ -337,8 +294,8 @@ static void fold_cpu(struct psi_group *group, int cpu, struct fold *fold)
 /* Bring totals, and averages if they are due, up to date. */
 static void group_fold(struct psi_group *group, bool may_idle)
 {
-	struct fold fold = { .is_split = READ_ONCE(group->quota), .may_idle = may_idle };
-	u64 growth[PSI_NR_STALLS], now;
+	struct psi_sum sum = { };
+	u64 growth[PSI_NR_STATES], now;
 	int cpu, s;
 
 	lockdep_assert_held(&group->lock);
@@ -347,24 +304,25 @@ static void group_fold(struct psi_group *group, bool may_idle)
 	smp_mb();	/* pairs with lock_and_fold() */
 
 	for_each_cpu(cpu, group->active) {
-		fold_cpu(group, cpu, &fold);
+		fold_cpu(group, cpu, may_idle, &sum);
 		cond_resched();
 	}
-	for (s = 0; s < PSI_NR_STALLS; s++)
-		growth[s] = fold.stalls.weighted[s] ? psi_sum_ns(&fold.stalls, s) : 0;
+	for (s = 0; s < PSI_NR_STATES; s++)
+		growth[s] = psi_sum_ns(&sum, s);
 
 	/* Somebody, somewhere, is always on a CPU: no such state */
-	if (group == &psi_system)
+	if (group == &psi_system) {
 		growth[PSI_CPU_FULL] = 0;
+		growth[PSI_QUOTA_FULL] = 0;
+	}
 
 	preempt_disable();
 	write_seqcount_begin(&group->seq);
 	/* Clocks of two CPUs may be in the wrong order. */
 	now = max(local_clock(), group->avgs_at);
 	psi_group_account(group, now, growth);
-	if (fold.quotas.weight)
-		for (s = 0; s < PSI_NR_QUOTA_TIMES; s++)
-			group->quota_total[s] += psi_sum_ns(&fold.quotas, s);
+	group->quota_total[0] += growth[PSI_QUOTA_SOME];
+	group->quota_total[1] += growth[PSI_QUOTA_FULL];
 	group->folded_at = ktime_get_ns();
 	write_seqcount_end(&group->seq);
 	preempt_enable();
@@ -400,37 +358,24 @@ void psi_group_read(struct psi_group *group, enum psi_state first,
 	mutex_unlock(&group->lock);
 }
 
-/* The causes of one of PSI_CPU_SOME and PSI_CPU_FULL: what is no quota's is contention. */
-static void split_total(u64 cause[], u64 total, u64 own, u64 ancestor, u64 descendant)
-{
-	cause[PSI_CONTENTION] = total - own - ancestor - descendant;
-	cause[PSI_OWN_QUOTA] = own;
-	cause[PSI_ANCESTOR_QUOTA] = ancestor;
-	cause[PSI_DESCENDANT_QUOTA] = descendant;
-}
-
 /**
  * psi_group_read_split - why a group's tasks have waited for a CPU, up to now (R-19)
  * @group: the group
  * @split: is filled in; all of it is of one moment
  *
  * Context: may sleep.
- * Return: 0, or -ENOMEM if that was not found out, for lack of memory.
  */
-int psi_group_read_split(struct psi_group *group, struct psi_cpu_split *split)
+void psi_group_read_split(struct psi_group *group, struct psi_cpu_split *split)
 {
-	const u64 *part = group->quota_total;
-
-	if (READ_ONCE(group->unsplit))
-		return -ENOMEM;
+	int i;
 
 	lock_and_fold(group);
-	split_total(split->some, group->stall[PSI_CPU_SOME].total, part[PSI_OWN_SOME],
-		    part[PSI_ANCESTOR_SOME], part[PSI_DESCENDANT_SOME]);
-	split_total(split->full, group->stall[PSI_CPU_FULL].total, part[PSI_OWN_FULL],
-		    part[PSI_ANCESTOR_FULL], part[PSI_DESCENDANT_FULL]);
+	for (i = 0; i < 2; i++) {
+		split->quota[i] = group->quota_total[i];
+		split->contention[i] = group->stall[PSI_CPU_SOME + i].total -
+				       group->quota_total[i];
+	}
 	mutex_unlock(&group->lock);
-	return 0;
 }
 
 /**
@@ -743,7 +688,7 @@ subsys_initcall(psi_fold_init);
 
 /**
  * psi_group_alloc - a group for a new cgroup
- * @parent: the group above, of which nobody turns the switch or sets a cpu.max meanwhile
+ * @parent: the group above, of which nobody turns the switch meanwhile
  *
  * Context: cgroup_mutex held, may sleep.
  * Return: the group, switched on; NULL if there is no memory.
@@ -751,7 +696,6 @@ subsys_initcall(psi_fold_init);
 struct psi_group *psi_group_alloc(struct psi_group *parent)
 {
 	struct psi_cause_shard *shards;
-	struct psi_quota __percpu *quota = NULL;
 	struct psi_node __percpu *nodes;
 	struct psi_group *group;
 	struct psi_node *node;
@@ -761,10 +705,7 @@ struct psi_group *psi_group_alloc(struct psi_group *parent)
 	group = kzalloc(sizeof(*group) + cpumask_size(), GFP_KERNEL);
 	nodes = alloc_percpu(struct psi_node);
 	shards = psi_cause_shards_alloc(GFP_KERNEL);
-	if (parent->limit)
-		quota = alloc_percpu(struct psi_quota);
-	if (!group || !nodes || !shards || (parent->limit && !quota)) {
-		free_percpu(quota);
+	if (!group || !nodes || !shards) {
 		kvfree(shards);
 		free_percpu(nodes);
 		kfree(group);
@@ -778,9 +719,6 @@ struct psi_group *psi_group_alloc(struct psi_group *parent)
 	refcount_set(&group->refs, 1);
 	if (parent->parent)
 		refcount_inc(&parent->refs);
-	group->quota = quota;
-	group->limit = parent->limit;
-	group->unsplit = parent->unsplit;
 	group->avgs_due = psi_first_due(now, psi_periods_begin);
 	for_each_possible_cpu(cpu) {
 		node = per_cpu_ptr(nodes, cpu);
@@ -789,10 +727,6 @@ struct psi_group *psi_group_alloc(struct psi_group *parent)
 		/* What is between here and there may be switched on later. */
 		node->level = min(per_cpu_ptr(parent->nodes, cpu)->level + 1, U8_MAX);
 		node->group = group;
-		if (quota) {
-			node->quota = per_cpu_ptr(quota, cpu);
-			psi_node_set_limit(node, per_cpu_ptr(group->limit->quota, cpu), 0);
-		}
 	}
 	psi_trace_group_add(group);
 	psi_debug_group_add(group);
@@ -813,7 +747,6 @@ static void free_group(struct rcu_head *rcu)
 
 	put_group(group->parent);
 	kvfree(group->causes.shards);
-	free_percpu(group->quota);
 	free_percpu(group->nodes);
 	kfree(group);
 }

@@ -27,12 +27,12 @@
 
 /**
  * struct psi_sum - per-CPU times on their way to one number (R-4)
- * @weighted: for each stall, sum of time * weight
+ * @weighted: for each state, sum of time * weight
  * @weight:   sum of the weights
  * @shift:    low bits that weights lack, so that the sums fit
  */
 struct psi_sum {
-	u64		weighted[PSI_NR_STALLS];
+	u64		weighted[PSI_NR_STATES];
 	u64		weight;
 	unsigned int	shift;
 };
@@ -49,23 +49,14 @@ struct psi_stall {
 	unsigned long	avg[PSI_NR_AVGS];
 };
 
-/* Why tasks of a group wait for a CPU; one line each of cpu.pressure.causes. */
-enum psi_cpu_cause {
-	PSI_CONTENTION,
-	PSI_OWN_QUOTA,
-	PSI_ANCESTOR_QUOTA,
-	PSI_DESCENDANT_QUOTA,
-	PSI_NR_CPU_CAUSES,
-};
-
 /**
- * struct psi_cpu_split - stall time by cause
- * @some: of PSI_CPU_SOME, ns
- * @full: of PSI_CPU_FULL, ns
+ * struct psi_cpu_split - why tasks of a group wait for a CPU (R-19)
+ * @contention: for others; of PSI_CPU_SOME and PSI_CPU_FULL, ns
+ * @quota:      because of a cpu.max; the same
  */
 struct psi_cpu_split {
-	u64		some[PSI_NR_CPU_CAUSES];
-	u64		full[PSI_NR_CPU_CAUSES];
+	u64		contention[2];
+	u64		quota[2];
 };
 
 /**
@@ -94,14 +85,7 @@ struct psi_cpu_split {
  * @avgs_due: when they have to go there next, ns
  * @stall:    what is shown
  * @causes:   why its tasks are stalled on memory; see psi_cause.c
- * @quota_total: how much of PSI_CPU_SOME and PSI_CPU_FULL is because of a cpu.max, by
- *            enum psi_quota_time, ns
- * @quota:    psi_node::quota of its nodes, or NULL; once there, it stays. This and the
- *            next three change under cgroup_mutex.
- * @limit:    the group by whose cpu.max, or that of one above, this one is held back,
- *            as psi_quota::limit; or NULL
- * @tg:       its task group, if it is its own @limit; read under a rq lock as well
- * @unsplit:  there was no memory for @quota, or that of a group above
+ * @quota_total: how much of PSI_CPU_SOME and PSI_CPU_FULL is because of a cpu.max, ns
  * @id:       of the cgroup, as programs know it; 1 is the system
  * @trace_link: of all groups; see psi_trace.c
  * @rcu:      for the end
@@ -126,12 +110,7 @@ struct psi_group {
 	u64			avgs_at;
 	u64			avgs_due;
 	struct psi_stall	stall[PSI_NR_STALLS];
-	u64			quota_total[PSI_NR_QUOTA_TIMES];
-
-	struct psi_quota __percpu *quota;
-	struct psi_group	*limit;
-	struct task_group	*tg;
-	bool			unsplit;
+	u64			quota_total[2];
 
 	struct psi_monitors	monitors[PSI_NR_POLLERS];
 	atomic_t		watching;
@@ -157,7 +136,7 @@ static inline enum psi_state psi_first_stall(enum psi_resource res)
 
 /* pure */
 void psi_sum_add(struct psi_sum *sum, const u32 times[]);
-u64 psi_sum_ns(const struct psi_sum *sum, enum psi_state stall);
+u64 psi_sum_ns(const struct psi_sum *sum, enum psi_state state);
 void psi_avg_sample(unsigned long avg[], u64 missed, u64 stalled, u64 span);
 void psi_stall_average(struct psi_stall *stall, u64 missed, u64 span);
 void psi_group_account(struct psi_group *group, u64 now, const u64 growth[]);
@@ -174,7 +153,7 @@ void psi_fold_stop(void);
 void psi_group_activate(struct psi_group *group, int cpu);
 void psi_group_read(struct psi_group *group, enum psi_state first,
 		    unsigned int nr, struct psi_stall *readings);
-int psi_group_read_split(struct psi_group *group, struct psi_cpu_split *split);
+void psi_group_read_split(struct psi_group *group, struct psi_cpu_split *split);
 u64 psi_group_total(struct psi_group *group, enum psi_state stall, u64 *when);
 
 /**
@@ -191,7 +170,7 @@ static inline bool psi_group_is_on(const struct psi_group *group)
 /* the text of a pressure file, psi_show.c */
 struct seq_file;
 int psi_show(struct seq_file *m, struct psi_group *group, enum psi_resource res);
-int psi_show_cpu_causes(struct seq_file *m, struct psi_group *group);
+void psi_show_cpu_causes(struct seq_file *m, struct psi_group *group);
 #ifdef CONFIG_PROC_FS
 int psi_proc_add(void);
 void psi_proc_remove(void);

@@ -556,28 +556,36 @@ static void split_adds_up(struct kunit *test)
 {
 	struct psi_group *group = psi_group_alloc(&psi_system);
 	struct psi_cpu_split split;
-	u64 *part;
-	int cause;
 
 	KUNIT_ASSERT_NOT_NULL(test, group);
-	part = group->quota_total;
 	group->stall[PSI_CPU_SOME].total = 1000;
-	part[PSI_OWN_SOME] = 10;
-	part[PSI_ANCESTOR_SOME] = 20;
-	part[PSI_DESCENDANT_SOME] = 30;
+	group->quota_total[0] = 10;
 	group->stall[PSI_CPU_FULL].total = 100;
-	part[PSI_OWN_FULL] = 1;
-	part[PSI_ANCESTOR_FULL] = 2;
-	part[PSI_DESCENDANT_FULL] = 3;
-	KUNIT_EXPECT_EQ(test, psi_group_read_split(group, &split), 0);
+	group->quota_total[1] = 1;
+	psi_group_read_split(group, &split);
 	psi_group_free(group);
 
-	KUNIT_EXPECT_EQ(test, split.some[PSI_CONTENTION], 940);
-	KUNIT_EXPECT_EQ(test, split.full[PSI_CONTENTION], 94);
-	for (cause = PSI_OWN_QUOTA; cause < PSI_NR_CPU_CAUSES; cause++) {
-		KUNIT_EXPECT_EQ(test, split.some[cause], 10 * cause);
-		KUNIT_EXPECT_EQ(test, split.full[cause], cause);
-	}
+	KUNIT_EXPECT_EQ(test, split.contention[0], 990);
+	KUNIT_EXPECT_EQ(test, split.contention[1], 99);
+	KUNIT_EXPECT_EQ(test, split.quota[0], 10);
+	KUNIT_EXPECT_EQ(test, split.quota[1], 1);
+}
+
+/* what is a quota's on one CPU of two. */
+static void quotas_have_the_weights_of_stalls(struct kunit *test)
+{
+	u32 one[PSI_NR_STATES] = {
+		[PSI_CPU_SOME] = 800, [PSI_CPU_FULL] = 700, [PSI_NONIDLE] = 1000,
+		[PSI_QUOTA_SOME] = 600, [PSI_QUOTA_FULL] = 500,
+	};
+	u32 other[PSI_NR_STATES] = { [PSI_NONIDLE] = 1000 };
+	struct psi_sum sum = { };
+
+	psi_sum_add(&sum, one);
+	psi_sum_add(&sum, other);
+	KUNIT_EXPECT_EQ(test, psi_sum_ns(&sum, PSI_CPU_SOME), 400 * 1024);
+	KUNIT_EXPECT_EQ(test, psi_sum_ns(&sum, PSI_QUOTA_SOME), 300 * 1024);
+	KUNIT_EXPECT_EQ(test, psi_sum_ns(&sum, PSI_QUOTA_FULL), 250 * 1024);
 }
 
 static struct kunit_case psi_avgs_cases[] = {
@@ -600,6 +608,7 @@ static struct kunit_case psi_avgs_cases[] = {
 	KUNIT_CASE_PARAM(no_group_is_between_two_folds, late_gen_params),
 	KUNIT_CASE_PARAM(readers_take_nothing_away, late_gen_params),
 	KUNIT_CASE(split_adds_up),
+	KUNIT_CASE(quotas_have_the_weights_of_stalls),
 	{ }
 };
 

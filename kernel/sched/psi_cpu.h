@@ -16,7 +16,7 @@ struct rq;
 struct task_struct;
 
 /* for folds and triggers */
-u8 psi_cpu_times(const struct psi_node *node, int cpu, u32 times[], u32 quota_times[]);
+u16 psi_cpu_times(const struct psi_node *node, int cpu, u32 times[]);
 void psi_cpu_idle(struct psi_node *node, int cpu);
 bool psi_cpu_in_state(const struct psi_node *node, int cpu, enum psi_state state);
 void psi_cpu_watch(struct psi_node *node, int cpu, enum psi_state state);
@@ -33,11 +33,6 @@ void psi_set_counting(bool counting);
 void psi_count_task(struct task_struct *p, struct psi_group *group);
 void psi_uncount_task(struct task_struct *p);
 int psi_system_add_causes(gfp_t gfp);
-
-/* for quotas */
-void psi_cpu_set_limit(struct psi_node *node, int cpu, struct psi_quota *quota,
-		       struct psi_quota *limit);
-void psi_cpu_set_throttled(struct rq *rq, struct psi_node *node, bool throttled, bool held);
 
 /* for tracing */
 void psi_cpu_set_traced(struct psi_node *node, int cpu, bool traced);

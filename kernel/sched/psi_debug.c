@@ -17,9 +17,7 @@
  *			that what each node should have counted, in which states it
  *			should be, and by the hierarchy of groups to which node it
  *			should belong. No state has lasted for longer than the time
- *			not idle, nor "full" than "some". From the scheduler's
- *			fields of task groups follows which of those that wait are
- *			held back by a quota (R-19). It notifies of all that
+ *			not idle, nor "full" than "some". It notifies of all that
  *			psi_group::watching says.
  *
  * The first difference is reported, with the last changes of that CPU. After that
@@ -69,9 +67,7 @@ struct change {
  * @nr_changes: how many there have been
  * @node:       whose times are added up, or NULL
  * @states:     in which states it is
- * @quota:      which enum psi_quota_time last, without their clocks
  * @times:      those times, units
- * @quota_times: the same
  */
 struct debug_cpu {
 	struct hlist_head	tasks;
@@ -81,10 +77,8 @@ struct debug_cpu {
 	unsigned int		nr_changes;
 
 	const struct psi_node	*node;
-	u8			states;
-	u8			quota;
+	u16			states;
 	u32			times[PSI_NR_STATES];
-	u32			quota_times[PSI_NR_QUOTA_TIMES];
 };
 
 static DEFINE_PER_CPU(struct debug_cpu, debug_cpus) = {
@@ -203,13 +197,11 @@ void psi_debug_clock(struct rq *rq, u32 now)
 		fail(cpu_of(rq), "a write at %u after one at %u", now, d->last);
 
 	if (d->node) {
-		unsigned long states = d->states, quota = d->quota;
+		unsigned long states = d->states;
 		int s;
 
 		for_each_set_bit(s, &states, PSI_NR_STATES)
 			d->times[s] += now - d->last;
-		for_each_set_bit(s, &quota, PSI_NR_QUOTA_TIMES)
-			d->quota_times[s] += now - d->last;
 	}
 	d->last = now;
 }
@@ -242,31 +234,6 @@ void psi_debug_begin(void)
 	}
 }
 
-/* R-19 as it is written, for what the node holds. Return: mask of enum psi_quota_time. */
-static u8 quota_lasting(const struct psi_node *node)
-{
-	const struct psi_quota *q = node->quota;
-	unsigned int cause, lasting = 0;
-
-	if (!(node->flags & PSI_NODE_QUOTA))
-		return 0;
-
-	if (q->limit == q && q->throttled)
-		cause = PSI_OWN_SOME;
-	else if (q->limit && q->limit->held)
-		cause = PSI_ANCESTOR_SOME;
-	else if (q->nr_held == node->count[PSI_COUNT_WAITING])
-		cause = PSI_DESCENDANT_SOME;
-	else
-		return 0;
-
-	if (node->states & BIT(PSI_CPU_SOME))
-		lasting |= BIT(cause);
-	if (node->states & BIT(PSI_CPU_FULL))
-		lasting |= BIT(cause + 1);
-	return lasting;
-}
-
 /**
  * psi_debug_written - nodes of a CPU have been written
  * @rq: its runqueue
@@ -280,7 +247,6 @@ void psi_debug_written(struct rq *rq)
 	if (has_failed() || !d->node)
 		return;
 	d->states = psi_node_states(d->node);
-	d->quota = quota_lasting(d->node);
 }
 
 /* ------------------------------- Checks ------------------------------- */
@@ -307,20 +273,10 @@ static struct psi_node *node_of(struct psi_group *group, int cpu)
 	return group ? per_cpu_ptr(group->nodes, cpu) : NULL;
 }
 
-/* What the scheduler says of the group's task group, if that has to be known. */
-static bool is_throttled(const struct psi_group *group, int cpu)
+static bool is_held(const struct task_struct *p)
 {
 #ifdef CONFIG_CFS_BANDWIDTH
-	return group->tg && group->tg->cfs_rq[cpu]->throttled;
-#else
-	return false;
-#endif
-}
-
-static bool is_held(const struct psi_group *group, int cpu)
-{
-#ifdef CONFIG_CFS_BANDWIDTH
-	return group->tg && group->tg->cfs_rq[cpu]->throttle_count;
+	return p->sched_class == &fair_sched_class && p->se.cfs_rq->throttle_count;
 #else
 	return false;
 #endif
@@ -337,6 +293,8 @@ static u8 contrib_by_facts(struct rq *rq, struct task_struct *p)
 		flags |= PSI_TASK_IOWAIT;
 	if (rcu_access_pointer(rq->curr) == p || rq->psi.preempted == p)
 		flags |= PSI_TASK_ONCPU;
+	if (is_held(p))
+		flags |= PSI_TASK_HELD;
 
 	return psi_task_contrib(flags);
 }
@@ -366,9 +324,7 @@ static void check_queued_tasks(struct rq *rq)
 /* A task that is counted: is it in the right place, and what follows for the nodes? */
 static void add_task(struct rq *rq, struct task_struct *p)
 {
-	bool contended = p->psi.contrib & PSI_WAITING;
 	struct psi_group *group = p->psi.group;
-	struct psi_node *node;
 	int cpu = cpu_of(rq);
 
 	if (task_cpu(p) != cpu)
@@ -383,53 +339,37 @@ static void add_task(struct rq *rq, struct task_struct *p)
 		fail(cpu, "%s/%d is counted in another group", p->comm, p->pid);
 	if (p->psi.node)
 		add_contrib(p->psi.node, p->psi.contrib);
-	for (; group; group = next_on(group->parent)) {
-		node = node_of(group, cpu);
-		node->debug.below |= p->psi.contrib;
-		node->debug.contended |= contended;
-		contended &= !is_throttled(group, cpu);
-	}
+	for (; group; group = next_on(group->parent))
+		node_of(group, cpu)->debug.below |= p->psi.contrib;
 }
 
 /* A node that counts: what follows for the one above it? */
 static void add_node(struct psi_group *group, int cpu)
 {
-	struct psi_node *node = node_of(group, cpu), *above = node->acct_parent;
+	struct psi_node *node = node_of(group, cpu);
 
-	if (psi_node_follows(node) || !above)
-		return;
-	add_contrib(above, node->contrib);
-	if (above->quota && node->contrib & PSI_WAITING &&
-	    (is_throttled(group, cpu) || !node->debug.contended))
-		above->debug.held++;
-}
-
-/* Who knows of this group that it is throttled? */
-static void add_throttled(struct psi_group *group, int cpu)
-{
-	struct psi_node *node;
-
-	if (!is_throttled(group, cpu))
-		return;
-	for (node = node_of(group, cpu); node && node->quota; node = node->parent)
-		node->debug.throttled++;
+	if (!psi_node_follows(node) && node->acct_parent)
+		add_contrib(node->acct_parent, node->contrib);
 }
 
 static void check_counts(const struct psi_node *node, int cpu)
 {
-	const u32 *is = node->count, *should = node->debug.count;
+	int bit;
 
 	if (psi_node_follows(node))
 		return;
-	if (memcmp(is, should, sizeof(node->count)) || node->contrib != node->debug.contrib)
-		fail(cpu, "level %d counts %u %u %u %u %02x, should %u %u %u %u %02x",
-		     node->level, is[0], is[1], is[2], is[3], node->contrib,
-		     should[0], should[1], should[2], should[3], node->debug.contrib);
+	for (bit = 0; bit < PSI_NR_COUNTS; bit++)
+		if (psi_node_count(node, bit) != node->debug.count[bit])
+			fail(cpu, "level %d counts %u of bit %d, should %u", node->level,
+			     psi_node_count(node, bit), bit, node->debug.count[bit]);
+	if (node->contrib != node->debug.contrib)
+		fail(cpu, "level %d contributes %02x, should %02x", node->level, node->contrib,
+		     node->debug.contrib);
 }
 
 static void check_place(struct psi_group *group, const struct psi_node *node, int cpu)
 {
-	u8 states = psi_node_states(node), should = psi_states(node->debug.below);
+	u16 states = psi_node_states(node), should = psi_states(node->debug.below);
 
 	if (states != should)
 		fail(cpu, "level %d is in states %02x, should be in %02x", node->level, states,
@@ -437,7 +377,7 @@ static void check_place(struct psi_group *group, const struct psi_node *node, in
 	/* One that was removed is idle, and not reparented any more. */
 	if (node->debug.below && node->parent != node_of(next_on(group->parent), cpu))
 		fail(cpu, "level %d is not below what is above it", node->level);
-	if (psi_node_follows(node) && node->followed->parent != node)
+	if (psi_node_follows(node) && psi_node_followed(node)->parent != node)
 		fail(cpu, "level %d follows what is not below it", node->level);
 }
 
@@ -451,64 +391,6 @@ static void check_watched(const struct psi_group *group, const struct psi_node *
 		     watching);
 }
 
-/* A node for which there is a cpu.max somewhere. */
-static void check_quota(struct psi_group *group, const struct psi_node *node, int cpu)
-{
-	const struct psi_quota *q = node->quota, *limit = NULL;
-	bool held, needed, descendant;
-
-	if (group->limit)
-		limit = per_cpu_ptr(group->limit->quota, cpu);
-	if (q->limit != limit)
-		fail(cpu, "level %d has another one's limit", node->level);
-	if (q->throttled != is_throttled(group, cpu) || q->held != is_held(group, cpu))
-		fail(cpu, "level %d is throttled %d, held %d, should be %d, %d", node->level,
-		     q->throttled, q->held, is_throttled(group, cpu), is_held(group, cpu));
-	if (q->nr_throttled != node->debug.throttled)
-		fail(cpu, "level %d knows %u throttled, should %u", node->level,
-		     q->nr_throttled, node->debug.throttled);
-
-	held = group->limit == group ? q->held : !!group->limit;
-	needed = held || node->debug.throttled;
-	if (needed != !!(node->flags & PSI_NODE_QUOTA) || (needed && psi_node_follows(node)))
-		fail(cpu, "level %d has flags %x, held %d, throttled %u", node->level,
-		     node->flags, held, node->debug.throttled);
-	if (!needed)
-		return;
-
-	descendant = node->debug.below & PSI_WAITING && !node->debug.contended;
-	if (q->nr_held != node->debug.held ||
-	    descendant != !!(q->lasting & BIT(PSI_DESCENDANT_SOME)))
-		fail(cpu, "level %d has %u held of %u, lasting %02x, should %u, %d", node->level,
-		     q->nr_held, node->count[PSI_COUNT_WAITING], q->lasting,
-		     node->debug.held, descendant);
-}
-
-static void check_quotas(struct psi_group *group, const struct psi_node *node, int cpu)
-{
-	if (node->quota)
-		check_quota(group, node, cpu);
-	else if (node->flags & PSI_NODE_QUOTA || group->limit || node->debug.held)
-		fail(cpu, "level %d has no quota, %u held", node->level, node->debug.held);
-}
-
-/* Nor are those that are because of a quota, together. */
-static void check_quota_times(struct psi_node *node, int cpu, u32 now, const u32 growth[])
-{
-	u32 times[PSI_NR_QUOTA_TIMES], sum[2] = { };
-	int t;
-
-	psi_node_quota_times(node, now, times);
-	for (t = 0; t < PSI_NR_QUOTA_TIMES; t++) {
-		sum[t % 2] += times[t] - node->debug.quota_times[t];
-		node->debug.quota_times[t] = times[t];
-	}
-	if (node->debug.is_timed &&
-	    (sum[0] > growth[PSI_CPU_SOME] || sum[1] > growth[PSI_CPU_FULL]))
-		fail(cpu, "level %d: %u, %u units for quotas of %u, %u", node->level, sum[0],
-		     sum[1], growth[PSI_CPU_SOME], growth[PSI_CPU_FULL]);
-}
-
 /* No time is longer than that of which it is a part. */
 static void check_times(struct psi_node *node, int cpu, u32 now)
 {
@@ -517,6 +399,7 @@ static void check_times(struct psi_node *node, int cpu, u32 now)
 		[PSI_MEM_SOME] = PSI_NONIDLE,	[PSI_MEM_FULL] = PSI_MEM_SOME,
 		[PSI_CPU_SOME] = PSI_NONIDLE,	[PSI_CPU_FULL] = PSI_CPU_SOME,
 		[PSI_IRQ_FULL] = -1,		[PSI_NONIDLE] = -1,
+		[PSI_QUOTA_SOME] = PSI_CPU_SOME, [PSI_QUOTA_FULL] = PSI_CPU_FULL,
 	};
 	u32 times[PSI_NR_STATES], growth[PSI_NR_STATES], elapsed = now - node->debug.at;
 	int s;
@@ -535,7 +418,6 @@ static void check_times(struct psi_node *node, int cpu, u32 now)
 				fail(cpu, "level %d: %u units of state %d, %u of %d", node->level,
 				     growth[s], s, growth[part_of[s]], part_of[s]);
 	}
-	check_quota_times(node, cpu, now, growth);
 	node->debug.is_timed = true;
 	node->debug.at = now;
 }
@@ -544,7 +426,7 @@ static void check_times(struct psi_node *node, int cpu, u32 now)
 static void check_added(struct rq *rq, u32 now)
 {
 	struct debug_cpu *d = per_cpu_ptr(&debug_cpus, cpu_of(rq));
-	u32 times[PSI_NR_STATES], quota_times[PSI_NR_QUOTA_TIMES];
+	u32 times[PSI_NR_STATES];
 	int s;
 
 	if (!d->node)
@@ -554,12 +436,6 @@ static void check_added(struct rq *rq, u32 now)
 		if (s != PSI_IRQ_FULL && times[s] != d->times[s])
 			fail(cpu_of(rq), "level %d: state %d has lasted %u units, should %u",
 			     d->node->level, s, times[s], d->times[s]);
-
-	psi_node_quota_times(d->node, now, quota_times);
-	for (s = 0; s < PSI_NR_QUOTA_TIMES; s++)
-		if (quota_times[s] != d->quota_times[s])
-			fail(cpu_of(rq), "level %d: quota time %d is %u units, should be %u",
-			     d->node->level, s, quota_times[s], d->quota_times[s]);
 }
 
 static void begin_adding(struct rq *rq, const struct psi_node *node, u32 now)
@@ -568,8 +444,6 @@ static void begin_adding(struct rq *rq, const struct psi_node *node, u32 now)
 
 	d->node = node;
 	d->states = psi_node_times(node, now, d->times);
-	d->quota = quota_lasting(node);
-	psi_node_quota_times(node, now, d->quota_times);
 }
 
 static void check_cpu(struct rq *rq)
@@ -592,24 +466,18 @@ static void check_cpu(struct rq *rq)
 		memset(node->debug.count, 0, sizeof(node->debug.count));
 		node->debug.contrib = 0;
 		node->debug.below = 0;
-		node->debug.held = 0;
-		node->debug.throttled = 0;
-		node->debug.contended = false;
 		nr++;
 	}
 	hlist_for_each_entry(p, &d->tasks, psi.link)
 		add_task(rq, p);
-	list_for_each_entry(group, &all_groups, debug_link) {
+	list_for_each_entry(group, &all_groups, debug_link)
 		add_node(group, cpu);
-		add_throttled(group, cpu);
-	}
 	chosen = (unsigned int)atomic_read(&nr_checks) % nr;
 	list_for_each_entry(group, &all_groups, debug_link) {
 		node = node_of(group, cpu);
 		check_counts(node, cpu);
 		check_place(group, node, cpu);
 		check_watched(group, node, cpu);
-		check_quotas(group, node, cpu);
 		check_times(node, cpu, now);
 		if (!chosen--)
 			begin_adding(rq, node, now);

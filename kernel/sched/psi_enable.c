@@ -248,15 +248,12 @@ static int psi_enable(void)
 
 	if (ret)
 		return ret;
-	ret = cgroup_pressure_begin();
-	if (!ret) {
-		begin_counting();
-		ret = add_files();
-		if (ret)
-			end_counting();
-	}
-	if (ret)
+	begin_counting();
+	ret = add_files();
+	if (ret) {
+		end_counting();
 		remove_all();
+	}
 	return ret;
 }
 

@@ -15,7 +15,6 @@ struct task_struct;
 
 int cgroup_pressure_add_groups(void);
 void cgroup_pressure_remove_groups(void);
-int cgroup_pressure_begin(void);
 void cgroup_pressure_count(struct task_struct *task);
 int cgroup_pressure_add_files(void);
 void cgroup_pressure_remove_files(void);
@@ -24,7 +23,6 @@ void cgroup_pressure_remove_files(void);
 
 static inline int cgroup_pressure_add_groups(void) { return 0; }
 static inline void cgroup_pressure_remove_groups(void) { }
-static inline int cgroup_pressure_begin(void) { return 0; }
 
 static inline void cgroup_pressure_count(struct task_struct *task)
 {

@@ -14,13 +14,11 @@
 
 #include "psi_node.h"
 
-struct cgroup;
+struct cfs_rq;
 struct file;
 struct inode;
-struct kernfs_open_file;
 struct psi_group;
 struct rq;
-struct task_group;
 
 #ifdef CONFIG_PSI
 
@@ -170,34 +168,33 @@ static inline void psi_wake_new(struct task_struct *p) { }
 
 #endif /* CONFIG_PSI */
 
+/* fair.c: has any group a cpu.max? */
+#if defined(CONFIG_CFS_BANDWIDTH) && defined(CONFIG_JUMP_LABEL)
+extern struct static_key __cfs_bandwidth_used;
+#define psi_quotas_are_used()	static_key_false(&__cfs_bandwidth_used)
+#else
+#define psi_quotas_are_used()	IS_ENABLED(CONFIG_CFS_BANDWIDTH)
+#endif
+
 #if defined(CONFIG_PSI) && defined(CONFIG_CFS_BANDWIDTH)
 
-void __psi_throttle(struct rq *rq, struct task_group *tg);
-void psi_quota_written(struct kernfs_open_file *of);
-int psi_quota_begin(struct cgroup *cgrp);
-void psi_task_group_online(struct task_group *tg);
-void psi_task_group_offline(struct task_group *tg);
+void __psi_throttle(struct rq *rq, struct cfs_rq *cfs_rq, bool held);
 
 /**
- * psi_throttle - a task group, or one above it, is throttled on a CPU, or not any more
- * @rq: the CPU's runqueue, its clock up to date
- * @tg: the task group
- *
- * May be called once too often. Context: rq lock held.
+ * psi_throttle - a cpu.max holds back the tasks that are queued here, or not any more
+ * @rq:     a CPU's runqueue, its clock up to date
+ * @cfs_rq: where they are queued, not those of groups below
+ * @held:   the former
  */
-static inline void psi_throttle(struct rq *rq, struct task_group *tg)
+static inline void psi_throttle(struct rq *rq, struct cfs_rq *cfs_rq, bool held)
 {
 	if (static_branch_unlikely(&psi_enabled))
-		__psi_throttle(rq, tg);
+		__psi_throttle(rq, cfs_rq, held);
 }
 
 #else
 
-static inline void psi_throttle(struct rq *rq, struct task_group *tg) { }
-static inline void psi_quota_written(struct kernfs_open_file *of) { }
-static inline int psi_quota_begin(struct cgroup *cgrp) { return 0; }
-static inline void psi_task_group_online(struct task_group *tg) { }
-static inline void psi_task_group_offline(struct task_group *tg) { }
+static inline void psi_throttle(struct rq *rq, struct cfs_rq *cfs_rq, bool held) { }
 
 #endif
 

@@ -75,6 +75,10 @@ static u8 contrib_by_facts(struct task_struct *p)
 		flags |= PSI_TASK_IOWAIT;
 	if (task_on_cpu(task_rq(p), p) || flags & PSI_TASK_PREEMPTED)
 		flags |= PSI_TASK_ONCPU;
+#ifdef CONFIG_CFS_BANDWIDTH
+	if (p->sched_class == &fair_sched_class && p->se.cfs_rq->throttle_count)
+		flags |= PSI_TASK_HELD;
+#endif
 
 	return psi_task_contrib(flags);
 }
@@ -122,7 +126,7 @@ static void look_at_churn(struct look *look, struct churn *churn)
 static struct psi_node *end_of_chain(struct psi_node *node)
 {
 	while (psi_node_follows(node))
-		node = node->followed;
+		node = psi_node_followed(node);
 	return node;
 }
 
@@ -151,13 +155,17 @@ static void add_contrib(struct sum *sum, u8 contrib)
 static void wrong_node(struct look *look, struct psi_node *node, int cpu,
 		       const char *what, const struct sum *sum)
 {
+	u32 is[PSI_NR_COUNTS];
+	int bit;
+
+	for (bit = 0; bit < PSI_NR_COUNTS; bit++)
+		is[bit] = psi_node_count(node, bit);
 	look->wrong_nodes++;
 	snprintf(look->what, sizeof(look->what),
-		 "level %d on CPU %d: %s: %u %u %u %u %02x, has %u %u %u %u %02x",
-		 node->level, cpu, what,
-		 node->count[0], node->count[1], node->count[2], node->count[3],
-		 node->contrib,
-		 sum->count[0], sum->count[1], sum->count[2], sum->count[3], sum->contrib);
+		 "level %d on CPU %d: %s: %u %u %u %u %u %02x, has %u %u %u %u %u %02x",
+		 node->level, cpu, what, is[0], is[1], is[2], is[3], is[4], node->contrib,
+		 sum->count[0], sum->count[1], sum->count[2], sum->count[3], sum->count[4],
+		 sum->contrib);
 }
 
 /* Is the node in the state of all tasks below it, whoever follows whom? */
@@ -186,6 +194,7 @@ static void look_at_count(struct look *look, struct psi_node *node, int cpu)
 	struct task_struct *g, *p;
 	struct psi_node *other;
 	struct sum sum = { };
+	bool same = true;
 	int i;
 
 	if (psi_node_follows(node))
@@ -200,7 +209,9 @@ static void look_at_count(struct look *look, struct psi_node *node, int cpu)
 			add_contrib(&sum, other->contrib);
 	}
 
-	if (memcmp(node->count, sum.count, sizeof(node->count)) || node->contrib != sum.contrib)
+	for (i = 0; i < PSI_NR_COUNTS; i++)
+		same &= psi_node_count(node, i) == sum.count[i];
+	if (!same || node->contrib != sum.contrib)
 		wrong_node(look, node, cpu, "contributors", &sum);
 }
 

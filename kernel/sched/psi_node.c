@@ -48,22 +48,10 @@
  * and forth. A child that went idle goes on being followed. A chain has at most
  * PSI_CHAIN_MAX nodes, so that whoever walks along one is soon at its end.
  *
- * Why a node is in PSI_CPU_SOME or _FULL is found out in nodes with PSI_NODE_QUOTA only:
- * where a cpu.max is used up, at the group, above or below it, and always in those below a
- * cpu.max that have no task group. Such a node does not follow, and does all of its changes
- * the long way. Two questions are answered apart from each other, so that when a group is
- * throttled only task groups are told, which the scheduler visits anyway:
- *
- *	from above	Is the group held back as a whole? Each group that has a task
- *			group has two clocks, which run while it is throttled and while
- *			only a group above it is. PSI_CPU_SOME of its node, and of all
- *			without a task group from there down to the next ones that have,
- *			is measured by these clocks as well as by the usual one.
- *
- *	from below	Is what waits here held back there? A child whose group is
- *			throttled contributes PSI_HELD, and so does one of which all
- *			contributors that wait do. If that is so of all that wait in a
- *			node, the time that the two clocks leave is that of a descendant.
+ * A task that waits does so for others, or because a cpu.max holds it back: it is
+ * PSI_WAITING or PSI_HELD. The scheduler knows which, and to nodes these are two bits like
+ * all others. If a node has the second and not the first, what is waited for is a quota,
+ * whosever it is.
  *
  * Functions called node_*() touch one node. Those called climb_*(), and the
  * interface, go up from there to the root.
@@ -79,8 +67,8 @@
  * Locking: the caller keeps all nodes of one CPU to itself while it calls a
  * function that changes one of them. psi_node_states() and psi_node_times() may
  * be called at the same time, by somebody who tries again if they were. For such
- * readers psi_node::followed is one word, and a node that nobody follows any more
- * has to live until they are gone.
+ * readers psi_node::followed is one word, that says what it is, and a node that nobody
+ * follows any more has to live until they are gone.
  */
 #include <linux/bitops.h>
 #include <linux/bug.h>
@@ -121,7 +109,7 @@ static u8 __init rule_of_task(u8 flags)
 	if (!(flags & PSI_TASK_MEMSTALL))
 		contrib |= PSI_PRODUCTIVE;
 	if (!(flags & PSI_TASK_ONCPU))
-		contrib |= PSI_WAITING;
+		contrib |= flags & PSI_TASK_HELD ? PSI_HELD : PSI_WAITING;
 	else if (flags & PSI_TASK_MEMSTALL)
 		contrib |= PSI_ONCPU | PSI_ONCPU_MEMSTALL;
 	else
@@ -130,10 +118,10 @@ static u8 __init rule_of_task(u8 flags)
 	return contrib;
 }
 
-/* The states of a node to which this is contributed. */
-static u8 __init rule_of_states(u8 contrib)
+/* The states of a node to which this is contributed. */
+static u16 __init rule_of_states(u8 contrib)
 {
-	u8 states = 0;
+	u16 states = 0;
 
 	if (contrib & PSI_IOWAIT) {
 		states |= BIT(PSI_IO_SOME);
@@ -147,10 +135,16 @@ static u8 __init rule_of_states(u8 contrib)
 			states |= BIT(PSI_MEM_FULL);
 	}
 
-	if (contrib & PSI_WAITING) {
+	if (contrib & (PSI_WAITING | PSI_HELD)) {
 		states |= BIT(PSI_CPU_SOME);
 		if (!(contrib & PSI_ONCPU))
 			states |= BIT(PSI_CPU_FULL);
+	}
+
+	if (contrib & PSI_HELD && !(contrib & PSI_WAITING)) {
+		states |= BIT(PSI_QUOTA_SOME);
+		if (!(contrib & PSI_ONCPU))
+			states |= BIT(PSI_QUOTA_FULL);
 	}
 
 	if (contrib & (PSI_IOWAIT | PSI_MEMSTALL | PSI_RUNNING_BITS))
@@ -161,7 +155,7 @@ static u8 __init rule_of_states(u8 contrib)
 
 /* The rules for all that can be, so that a change need not go through them. */
 static u8 psi_contrib_of[PSI_TASK_FLAGS + 1] __ro_after_init;
-static u8 psi_states_of[PSI_CONTRIB_BITS + 1] __ro_after_init;
+static u16 psi_states_of[PSI_CONTRIB_BITS + 1] __ro_after_init;
 
 /**
  * psi_node_setup - to be called once, before all others
@@ -180,7 +174,7 @@ void __init psi_node_setup(void)
  * psi_task_contrib - what a task contributes to its group
  * @flags: PSI_TASK_* bits
  *
- * Return: contrib bits (R-1, R-2).
+ * Return: contrib bits (R-1, R-2, R-19).
  */
 u8 psi_task_contrib(u8 flags)
 {
@@ -188,30 +182,43 @@ u8 psi_task_contrib(u8 flags)
 }
 
 /**
- * psi_states - the rules (R-3)
+ * psi_states - the rules (R-3, R-19)
  * @contrib: what is contributed to a node
  *
  * Return: mask of enum psi_state.
  */
-u8 psi_states(u8 contrib)
+u16 psi_states(u8 contrib)
 {
 	return psi_states_of[contrib];
 }
 
 /* ------------------------------ Following ------------------------------ */
 
-/* Enough to tell the children of a node apart nearly always. */
+/* In the low bits of psi_node::source: how often before it was the same. */
+#define SOURCE_STREAK	(PSI_STREAK - 1)
+
+/* The others: enough to tell the children of a node apart nearly always. */
 static u16 source_id(const struct psi_node *node)
 {
-	return (uintptr_t)node >> 7;
+	return ((uintptr_t)node >> 4) & ~SOURCE_STREAK;
 }
 
 /* The end of the chain: the node that counts. */
 static struct psi_node *bottom(struct psi_node *node)
 {
 	while (psi_node_follows(node))
-		node = node->followed;
+		node = psi_node_followed(node);
 	return node;
+}
+
+static void set_count(struct psi_node *node, int bit, u32 count)
+{
+	int shift = bit * PSI_RARE_SHIFT;
+
+	if (bit >= PSI_NR_RARE)
+		node->count[bit - PSI_NR_RARE] = count;
+	else
+		node->rare = (node->rare & ~((u64)PSI_RARE_MAX << shift)) | (u64)count << shift;
 }
 
 static void add_times(u32 sum[], const u32 times[])
@@ -236,7 +243,7 @@ static bool is_only_source(const struct psi_node *node, const struct psi_node *f
 	int i;
 
 	for (i = 0; i < PSI_NR_COUNTS; i++)
-		if (node->count[i] > 1)
+		if (psi_node_count(node, i) > 1)
 			return false;
 	return node->contrib && node->contrib == from->contrib;
 }
@@ -249,7 +256,7 @@ static int chain_length(const struct psi_node *node, const struct psi_node *from
 
 	for (; child->parent != node; child = child->parent)
 		length++;
-	for (; node->parent && node->parent->followed == node; node = node->parent)
+	for (; psi_node_is_followed(node); node = node->parent)
 		length++;
 	return length;
 }
@@ -266,40 +273,39 @@ static void follow(struct psi_node *node, struct psi_node *from)
 	}
 
 	/* Pairs with the READ_ONCE() of readers: they see a node that is initialised. */
-	smp_store_release(&node->followed, child);
+	smp_store_release(&node->followed, (unsigned long)child | PSI_FOLLOWED);
 	node->flags |= PSI_NODE_FOLLOWS;
 	from->acct_parent = up;
 
 	/* For the next one it is the same contributor as before. */
-	if (up && up->source == source_id(node))
-		up->source = source_id(from);
+	if (up && (up->source & ~SOURCE_STREAK) == source_id(node))
+		up->source = source_id(from) | (up->source & SOURCE_STREAK);
 }
 
 /* Count again. What comes from the child is the node's one contributor so far. */
 static noinline void unfollow(struct psi_node *node)
 {
-	struct psi_node *from = node->followed;
+	struct psi_node *from = psi_node_followed(node);
 	int i;
 
 	add_times(node->times, from->times);
 	while (psi_node_follows(from)) {
-		from = from->followed;
+		from = psi_node_followed(from);
 		add_times(node->times, from->times);
 	}
 
 	for (i = 0; i < PSI_NR_COUNTS; i++)
-		node->count[i] = !!(from->contrib & BIT(i));
+		set_count(node, i, !!(from->contrib & BIT(i)));
 	node->contrib = from->contrib;
 	node->states = from->states;
-	node->acct_parent = from->acct_parent;
+	WRITE_ONCE(node->acct_parent, from->acct_parent);
 	from->acct_parent = node;
 
 	/* Those that follow this node rely on it now. */
 	node->notify |= from->notify & BIT(PSI_NONIDLE);
 
-	node->streak = 0;
+	node->source &= ~SOURCE_STREAK;
 	node->flags &= ~PSI_NODE_FOLLOWS;
-	WRITE_ONCE(node->followed, NULL);
 }
 
 /* Has the node triggers? This is where it finds out that they are gone. */
@@ -315,9 +321,9 @@ static bool node_is_watched(struct psi_node *node)
 /* It is always @from that changes: follow it, if that is all there is. */
 static noinline struct psi_node *try_follow(struct psi_node *node, struct psi_node *from)
 {
-	node->streak = 0;
+	node->source &= ~SOURCE_STREAK;
 
-	/* One with triggers has to see what happens, and so has one with PSI_NODE_SLOW. */
+	/* One with triggers has to see what happens, and so has one with PSI_NODE_TRACED. */
 	if (node->flags || node_is_watched(node) || !is_only_source(node, from) ||
 	    chain_length(node, from) > PSI_CHAIN_MAX)
 		return node;
@@ -328,16 +334,15 @@ static noinline struct psi_node *try_follow(struct psi_node *node, struct psi_no
 /* Once more the same has changed in @node: is it time to try_follow()? Not yet, mostly. */
 static __always_inline bool is_streak(const struct psi_node *node, const struct psi_node *from)
 {
-	return node->source == source_id(from) && node->streak >= PSI_STREAK - 1;
+	return node->source == (source_id(from) | SOURCE_STREAK);
 }
 
-/* @from was the only one that has changed in @node. */
+/* @from was the only one that has changed in @node, and it is not is_streak(). */
 static __always_inline void note_source(struct psi_node *node, const struct psi_node *from)
 {
 	u16 source = source_id(from);
 
-	node->streak = node->source == source ? node->streak + 1 : 0;
-	node->source = source;
+	node->source = (node->source ^ source) <= SOURCE_STREAK ? node->source + 1 : source;
 }
 
 /* The same. Return: the one that contributes to what is above from now on. */
@@ -369,14 +374,16 @@ void psi_node_init(struct psi_node *node, struct psi_node *parent)
 /* One bit of a contributor. In @gone it stays only if nobody else has it. */
 static __always_inline void count_bit(struct psi_node *node, int bit, u32 come, u32 *gone)
 {
+	u32 *count = &node->count[bit - PSI_NR_RARE];
+
 	if (come & BIT(bit)) {
-		if (unlikely(!++node->count[bit])) {
+		if (unlikely(!++*count)) {
 			/* More was taken away than there was. It mends here. */
-			node->count[bit] = 1;
+			*count = 1;
 			WRITE_ONCE(node->flags, PSI_NODE_MISCOUNTED);
 		}
 	} else if (*gone & BIT(bit)) {
-		if (--node->count[bit]) {
+		if (--*count) {
 			*gone &= ~BIT(bit);
 			/* Have the compiler jump: conditional moves are more work. */
 			OPTIMIZER_HIDE_VAR(*gone);
@@ -384,17 +391,44 @@ static __always_inline void count_bit(struct psi_node *node, int bit, u32 come, 
 	}
 }
 
+/* The same for each of the PSI_RARE_BITS. What is below zero stays away from the others. */
+static __always_inline void count_rare(struct psi_node *node, u32 come, u32 *gone)
+{
+	u32 left, bit;
+	u64 one, all;
+
+	for (left = (come | *gone) & PSI_RARE_BITS; left; left &= left - 1) {
+		bit = __ffs(left);
+		one = BIT_ULL(bit * PSI_RARE_SHIFT);
+		all = one * PSI_RARE_MAX;
+		if (come & BIT(bit)) {
+			if (unlikely((node->rare & all) == all)) {
+				node->rare -= all;
+				WRITE_ONCE(node->flags, PSI_NODE_MISCOUNTED);
+			}
+			node->rare += one;
+			continue;
+		}
+		if (likely(node->rare & all))
+			node->rare -= one;
+		else
+			node->rare += all;
+		if (node->rare & all)
+			*gone &= ~BIT(bit);
+	}
+}
+
 /*
  * Count one contributor; node->contrib is right afterwards. The node has no flags that
- * may not get lost, so that nothing has to be read for them here.
+ * may not get lost, so that nothing has to be read for them here. May PSI_RARE_BITS
+ * change (@rare)? If not, they do not in any node above, either.
  */
-static __always_inline void node_count(struct psi_node *node, u32 old, u32 new)
+static __always_inline void node_count(struct psi_node *node, u32 old, u32 new, bool rare)
 {
 	u32 diff = old ^ new, come, gone;
 
-	/* That is for nodes with PSI_NODE_QUOTA, and not for psi_states(). */
 	if (IS_ENABLED(CONFIG_PSI_DEBUG))
-		WARN_ON_ONCE((old | new) & PSI_HELD);
+		WARN_ON_ONCE(!rare && diff & PSI_RARE_BITS);
 
 	/* Otherwise it is taken apart again, into more than it was. */
 	if (!__builtin_constant_p(diff))
@@ -402,10 +436,8 @@ static __always_inline void node_count(struct psi_node *node, u32 old, u32 new)
 	come = diff & new;
 	gone = diff & old;
 
-	if (unlikely(diff & (PSI_IOWAIT | PSI_MEMSTALL))) {
-		count_bit(node, PSI_COUNT_IOWAIT, come, &gone);
-		count_bit(node, PSI_COUNT_MEMSTALL, come, &gone);
-	}
+	if (rare)
+		count_rare(node, come, &gone);
 	count_bit(node, PSI_COUNT_PRODUCTIVE, come, &gone);
 	count_bit(node, PSI_COUNT_WAITING, come, &gone);
 
@@ -435,162 +467,49 @@ static __always_inline u32 node_update_states(struct psi_node *node, u32 now)
 	return begun & node->notify;
 }
 
-/* A change of one contributor, in a node that counts, and only there. */
+/* Does one of the PSI_RARE_BITS change? */
+static __always_inline bool is_rare(u32 old, u32 new)
+{
+	return (old ^ new) & PSI_RARE_BITS;
+}
+
+/* A change of one contributor, in a node that counts, and only there. It is not rare. */
 static __always_inline u32 node_account(struct psi_node *node, u32 old, u32 new, u32 now)
 {
 	u32 before = node->contrib;
 
-	node_count(node, old, new);
+	node_count(node, old, new, false);
 	return node->contrib == before ? 0 : node_update_states(node, now);
 }
 
-/* ------------------------------- Quotas ------------------------------- */
-
-/* How long the two clocks of a task group have run. */
-static u32 own_clock(const struct psi_quota *q, u32 now)
-{
-	return q->own_clock + (q->throttled ? now : 0);
-}
-
-static u32 ancestor_clock(const struct psi_quota *q, u32 now)
-{
-	return q->ancestor_clock + (q->held && !q->throttled ? now : 0);
-}
-
-/* By which clock each enum psi_quota_time is measured in this node. */
-static void quota_clocks(const struct psi_quota *q, u32 now, u32 clock[])
-{
-	const struct psi_quota *limit = READ_ONCE(q->limit);
-	u32 own = 0, ancestor = 0;
-
-	if (limit) {
-		own = own_clock(limit, now);
-		ancestor = ancestor_clock(limit, now);
-	}
-	if (limit != q) {
-		ancestor += own;
-		own = 0;
-	}
-	clock[PSI_OWN_SOME] = own;
-	clock[PSI_OWN_FULL] = own;
-	clock[PSI_ANCESTOR_SOME] = ancestor;
-	clock[PSI_ANCESTOR_FULL] = ancestor;
-	clock[PSI_DESCENDANT_SOME] = now - own - ancestor;
-	clock[PSI_DESCENDANT_FULL] = now - own - ancestor;
-}
-
-/* Does all that waits in the node wait because of a cpu.max below it? */
-static bool is_held_below(const struct psi_node *node)
-{
-	return node->count[PSI_COUNT_WAITING] &&
-	       node->count[PSI_COUNT_WAITING] == node->quota->nr_held;
-}
-
-/* Which enum psi_quota_time last, while their clocks run. */
-static u8 rule_of_quota(const struct psi_node *node)
-{
-	u8 lasting = 0;
-
-	if (!(node->flags & PSI_NODE_QUOTA))
-		return 0;
-	if (node->states & BIT(PSI_CPU_SOME))
-		lasting |= BIT(PSI_OWN_SOME) | BIT(PSI_ANCESTOR_SOME) | BIT(PSI_DESCENDANT_SOME);
-	if (node->states & BIT(PSI_CPU_FULL))
-		lasting |= BIT(PSI_OWN_FULL) | BIT(PSI_ANCESTOR_FULL) | BIT(PSI_DESCENDANT_FULL);
-	if (!is_held_below(node))
-		lasting &= ~(BIT(PSI_DESCENDANT_SOME) | BIT(PSI_DESCENDANT_FULL));
-	return lasting;
-}
-
-/* As node_update_states(), of what lasts because of a quota. */
-static void quota_set_lasting(struct psi_quota *q, u32 lasting, u32 now)
-{
-	u32 diff = q->lasting ^ lasting, clock[PSI_NR_QUOTA_TIMES], left;
-
-	if (!diff)
-		return;
-
-	quota_clocks(q, now, clock);
-	for (left = diff & lasting; left; left &= left - 1)
-		q->times[__ffs(left)] -= clock[__ffs(left)];
-	for (left = diff & ~lasting; left; left &= left - 1)
-		q->times[__ffs(left)] += clock[__ffs(left)];
-	q->lasting = lasting;
-}
-
-/* What a node contributes to one above it. */
-static u32 node_gives(const struct psi_node *node, const struct psi_node *above)
-{
-	u32 contrib = node->contrib;
-
-	/* Nobody asks the system why it waits. */
-	if (!(node->flags & PSI_NODE_QUOTA) || !(contrib & PSI_WAITING) || !above ||
-	    !above->quota)
-		return contrib;
-	return node->quota->throttled || is_held_below(node) ? contrib | PSI_HELD : contrib;
-}
-
-/* Does it matter here what is throttled? If there is no task group, that is not told. */
-static bool node_needs_quota(const struct psi_node *node)
-{
-	const struct psi_quota *q = node->quota;
-
-	return q->nr_throttled || (q->limit == q ? q->held : !!q->limit);
-}
-
-static void node_update_quota(struct psi_node *node, u32 now)
-{
-	if (!node_needs_quota(node)) {
-		node->flags &= ~PSI_NODE_QUOTA;
-	} else {
-		if (psi_node_follows(node))
-			unfollow(node);
-		node->flags |= PSI_NODE_QUOTA;
-	}
-	quota_set_lasting(node->quota, rule_of_quota(node), now);
-}
-
-/* From @node up, so many more groups are throttled at or below each. */
-static void climb_nr_throttled(struct psi_node *node, int more, u32 now)
-{
-	for (; more && node && node->quota; node = node->parent) {
-		node->quota->nr_throttled += more;
-		node_update_quota(node, now);
-	}
-}
-
-static void node_count_slowly(struct psi_node *node, const struct psi_change *c)
+/* With psi_trace.c, there may be flags already. */
+static void node_count_traced(struct psi_node *node, const struct psi_change *c)
 {
 	u8 flags = node->flags;
 
-	if (flags & PSI_NODE_QUOTA)
-		node->quota->nr_held += !!(c->new & PSI_HELD) - !!(c->old & PSI_HELD);
-	node_count(node, c->old & ~PSI_HELD, c->new & ~PSI_HELD);
+	node_count(node, c->old, c->new, true);
 	WRITE_ONCE(node->flags, node->flags | flags);
 }
 
 /*
- * Count one or two changes in a node with PSI_NODE_SLOW. @c becomes what the node itself
+ * Count one or two changes in a node with PSI_NODE_TRACED. @c becomes what the node itself
  * has to contribute now.
  */
-static noinline u32 node_pass_up_slowly(struct psi_change *c, const struct psi_change *other,
+static noinline u32 node_pass_up_traced(struct psi_change *c, const struct psi_change *other,
 					u32 now)
 {
 	struct psi_node *node = c->node;
-	u32 notify, before = node_gives(node, node->parent);
-	u8 was = node->states;
+	u32 notify, before = node->contrib;
+	u16 was = node->states;
 
-	node_count_slowly(node, c);
+	node_count_traced(node, c);
 	if (other)
-		node_count_slowly(node, other);
+		node_count_traced(node, other);
 	notify = node_update_states(node, now);
-	if (node->flags & PSI_NODE_QUOTA)
-		quota_set_lasting(node->quota, rule_of_quota(node), now);
-	if (node->flags & PSI_NODE_TRACED)
-		psi_trace_states(node, was);
+	psi_trace_states(node, was);
 
 	c->old = before;
-	c->new = node_gives(node, node->parent);
+	c->new = node->contrib;
 	c->node = c->old == c->new ? NULL : node->acct_parent;
 	return notify;
 }
@@ -606,12 +525,12 @@ static __always_inline u32 node_pass_up(struct psi_change *c, u32 now)
 	if (unlikely(node->flags)) {
 		if (psi_node_follows(node))
 			unfollow(node);
-		if (node->flags & PSI_NODE_SLOW)
-			return node_pass_up_slowly(c, NULL, now);
+		if (node->flags & PSI_NODE_TRACED)
+			return node_pass_up_traced(c, NULL, now);
 	}
 
 	before = node->contrib;
-	node_count(node, c->old, c->new);
+	node_count(node, c->old, c->new, true);
 	if (node->contrib == before) {
 		c->node = NULL;
 		return 0;
@@ -635,8 +554,8 @@ static __always_inline u32 climb_step(struct psi_change *c, struct psi_node **be
 }
 
 /*
- * As climb_from(), as far as no node begins or ends to follow: nothing is called
- * here. Return: the node from which climb_from() has to go on, or NULL; @before is
+ * As climb_from(), of what is not rare, as far as no node begins or ends to follow: nothing
+ * is called here. Return: the node from which climb_from() has to go on, or NULL; @before is
  * what that one contributed before.
  */
 static __always_inline struct psi_node *climb_quickly(struct psi_node *from, u32 *before,
@@ -650,7 +569,7 @@ static __always_inline struct psi_node *climb_quickly(struct psi_node *from, u32
 			return from;
 
 		was = node->contrib;
-		node_count(node, *before, from->contrib);
+		node_count(node, *before, from->contrib, false);
 		note_source(node, from);
 		if (node->contrib == was)
 			return NULL;
@@ -679,7 +598,7 @@ static __always_inline u32 climb_from(struct psi_node *from, u32 before, u32 now
 			from, now);
 }
 
-/* The same, with less work if it can be. */
+/* The same, with less work if it can be; of what is not rare. */
 static u32 climb(struct psi_node *from, u32 before, u32 now)
 {
 	u32 notify = 0;
@@ -709,7 +628,7 @@ bool psi_node_change(struct psi_change c, u32 now)
 	notify = node_pass_up(&c, now);
 	if (!c.node)
 		return notify;
-	if (unlikely(node->flags))
+	if (unlikely(node->flags || is_rare(c.old, c.new)))
 		return notify | climb_on(c, node, now);
 	return notify | climb(node, c.old, now);
 }
@@ -727,7 +646,7 @@ static bool is_deeper(const struct psi_node *a, const struct psi_node *b)
  * @before is what the node contributed. Return: does something above see it change?
  */
 static __always_inline bool node_account_both(struct psi_node *node, u32 prev_old, u32 prev_new,
-					      u32 next_old, u32 next_new, u32 now,
+					      u32 next_old, u32 next_new, bool rare, u32 now,
 					      u32 *before, u32 *notify)
 {
 	*before = node->contrib;
@@ -735,10 +654,10 @@ static __always_inline bool node_account_both(struct psi_node *node, u32 prev_ol
 		return false;
 
 	if (likely(prev_old == next_new)) {
-		node_count(node, next_old, prev_new);
+		node_count(node, next_old, prev_new, rare);
 	} else {
-		node_count(node, prev_old, prev_new);
-		node_count(node, next_old, next_new);
+		node_count(node, prev_old, prev_new, rare);
+		node_count(node, next_old, next_new, rare);
 	}
 	if (node->contrib == *before)
 		return false;
@@ -747,12 +666,18 @@ static __always_inline bool node_account_both(struct psi_node *node, u32 prev_ol
 	return node->acct_parent;
 }
 
-/* Do both count, and contribute to the same node? Then none is above the other. */
-static __always_inline bool are_siblings(const struct psi_node *a, const struct psi_node *b)
+/*
+ * Do both nodes count, and contribute to the same one? Then none is above the other. And is
+ * nothing of it rare?
+ */
+static __always_inline bool are_siblings(struct psi_change prev, struct psi_change next)
 {
+	const struct psi_node *a = prev.node, *b = next.node;
+
 	return a && b && a != b && !a->flags && !b->flags &&
 	       a->acct_parent && a->acct_parent == b->acct_parent &&
-	       !a->acct_parent->flags;
+	       !a->acct_parent->flags &&
+	       !is_rare(prev.old, prev.new) && !is_rare(next.old, next.new);
 }
 
 /* A switch between such nodes, as two containers are. Return: as node_account_both(). */
@@ -764,16 +689,16 @@ static __always_inline bool switch_siblings(struct psi_change prev, struct psi_c
 	*notify = node_account(prev.node, prev.old, prev.new, now);
 	*notify |= node_account(next.node, next.old, next.new, now);
 	return node_account_both(prev.node->acct_parent, prev_before, prev.node->contrib,
-				 next_before, next.node->contrib, now, before, notify);
+				 next_before, next.node->contrib, false, now, before, notify);
 }
 
-/* Two changes meet in a node with PSI_NODE_SLOW. */
-static noinline u32 meet_slowly(struct psi_change prev, struct psi_change next, u32 now)
+/* Two changes meet in a node with PSI_NODE_TRACED. */
+static noinline u32 meet_traced(struct psi_change prev, struct psi_change next, u32 now)
 {
 	struct psi_node *node = prev.node;
 	u32 notify;
 
-	notify = node_pass_up_slowly(&prev, &next, now);
+	notify = node_pass_up_traced(&prev, &next, now);
 	return notify | climb_on(prev, node, now);
 }
 
@@ -794,9 +719,9 @@ static noinline u32 climb_and_meet(struct psi_change prev, struct psi_change nex
 
 	if (unlikely(psi_node_follows(prev.node)))
 		unfollow(prev.node);
-	if (unlikely(prev.node->flags & PSI_NODE_SLOW))
-		return notify | meet_slowly(prev, next, now);
-	if (node_account_both(prev.node, prev.old, prev.new, next.old, next.new, now,
+	if (unlikely(prev.node->flags & PSI_NODE_TRACED))
+		return notify | meet_traced(prev, next, now);
+	if (node_account_both(prev.node, prev.old, prev.new, next.old, next.new, true, now,
 			      &before, &notify))
 		notify |= climb_from(prev.node, before, now);
 	return notify;
@@ -819,7 +744,7 @@ bool psi_node_switch(struct psi_change prev, struct psi_change next, u32 now)
 {
 	u32 before, notify;
 
-	if (!are_siblings(prev.node, next.node))
+	if (!are_siblings(prev, next))
 		return climb_and_meet(prev, next, now);
 
 	if (switch_siblings(prev, next, now, &before, &notify))
@@ -853,15 +778,14 @@ bool psi_node_irq(struct psi_node *node, u32 units)
  * @parent: the other one, or NULL; above @node, and in the tree
  * @now:    units
  *
- * Return: as psi_node_change().
+ * Return: as psi_node_change(), in or above the node to which it contributed before, or
+ * @parent.
  */
 bool psi_node_set_parent(struct psi_node *node, struct psi_node *parent, u32 now)
 {
-	u32 throttled = node->quota ? node->quota->nr_throttled : 0;
-	struct psi_change from = { .node = node->parent };
-	struct psi_change to = { .node = parent };
 	struct psi_node *end = bottom(node);
-	bool notify;
+	struct psi_change from = { .node = node->parent, .old = end->contrib };
+	struct psi_change to = { .node = parent, .new = end->contrib };
 
 	if (from.node == to.node)
 		return false;
@@ -869,83 +793,7 @@ bool psi_node_set_parent(struct psi_node *node, struct psi_node *parent, u32 now
 	psi_node_forget(node);
 	node->parent = parent;
 	end->acct_parent = parent;
-
-	from.old = node_gives(end, from.node);
-	to.new = node_gives(end, to.node);
-	/*
-	 * Nodes above have PSI_NODE_QUOTA before they are handed PSI_HELD, and until it is
-	 * taken back: others would take it for a bit of what they count.
-	 */
-	climb_nr_throttled(to.node, throttled, now);
-	notify = psi_node_switch(from, to, now);
-	climb_nr_throttled(from.node, -throttled, now);
-	return notify;
-}
-
-/**
- * psi_node_set_limit - what holds back the node, if a cpu.max is used up?
- * @node:  the node, which has a psi_node::quota. The one above it has one too, unless
- *	   it is the system's.
- * @limit: its own psi_node::quota, that of a node above it, or NULL. It lives as long
- *	   as the node.
- * @now:   units
- */
-void psi_node_set_limit(struct psi_node *node, struct psi_quota *limit, u32 now)
-{
-	struct psi_quota *q = node->quota;
-
-	if (q->limit == limit)
-		return;
-
-	/* From one clock to another. */
-	quota_set_lasting(q, 0, now);
-	WRITE_ONCE(q->limit, limit);
-	node_update_quota(node, now);
-}
-
-/* A clock that begins or ends to run. */
-static void switch_clock(u32 *clock, bool was, bool is, u32 now)
-{
-	if (was && !is)
-		*clock += now;
-	else if (is && !was)
-		*clock -= now;
-}
-
-/**
- * psi_node_set_throttled - a cpu.max is used up, or not any more
- * @node:      node of a group that has a task group, its own psi_quota::limit; or that
- *	       is not to have one any more, then both are false
- * @throttled: that of the group itself is
- * @held:      that of the group itself or of one above is
- * @now:       units
- */
-void psi_node_set_throttled(struct psi_node *node, bool throttled, bool held, u32 now)
-{
-	struct psi_quota *q = node->quota;
-	int more = throttled - q->throttled;
-	struct psi_change c = { };
-
-	if (q->throttled == throttled && q->held == held)
-		return;
-	if (psi_node_follows(node))
-		unfollow(node);
-	c.old = node_gives(node, node->parent);
-
-	switch_clock(&q->own_clock, q->throttled, throttled, now);
-	switch_clock(&q->ancestor_clock, q->held && !q->throttled, held && !throttled, now);
-	q->throttled = throttled;
-	q->held = held;
-
-	/* As in psi_node_set_parent(). */
-	if (more > 0)
-		climb_nr_throttled(node, more, now);
-	node_update_quota(node, now);
-	c.new = node_gives(node, node->parent);
-	c.node = c.old == c.new ? NULL : node->acct_parent;
-	climb_on(c, node, now);
-	if (more < 0)
-		climb_nr_throttled(node, more, now);
+	return psi_node_switch(from, to, now);
 }
 
 /**
@@ -989,7 +837,7 @@ void psi_node_set_notify(struct psi_node *node, enum psi_state state)
  */
 bool psi_node_is_followed(const struct psi_node *node)
 {
-	return node->parent && READ_ONCE(node->parent->followed) == node;
+	return node->parent && psi_node_followed(node->parent) == node;
 }
 
 /**
@@ -1008,11 +856,11 @@ void psi_node_forget(struct psi_node *node)
  *
  * Return: mask of enum psi_state.
  */
-u8 psi_node_states(const struct psi_node *node)
+u16 psi_node_states(const struct psi_node *node)
 {
 	const struct psi_node *child;
 
-	while ((child = READ_ONCE(node->followed)))
+	while ((child = psi_node_followed(node)))
 		node = child;
 	return node->states;
 }
@@ -1028,14 +876,14 @@ u8 psi_node_states(const struct psi_node *node)
  *
  * Return: mask of the states that last.
  */
-u8 psi_node_times(const struct psi_node *node, u32 now, u32 times[])
+u16 psi_node_times(const struct psi_node *node, u32 now, u32 times[])
 {
 	const struct psi_node *child;
-	u8 states;
+	u16 states;
 	u32 left;
 
 	memcpy(times, node->times, sizeof(node->times));
-	while ((child = READ_ONCE(node->followed))) {
+	while ((child = psi_node_followed(node))) {
 		node = child;
 		add_times(times, node->times);
 	}
@@ -1047,42 +895,26 @@ u8 psi_node_times(const struct psi_node *node, u32 now, u32 times[])
 }
 
 /**
- * psi_node_quota_times - for how long a cpu.max was what was waited for
- * @node:  the node
- * @now:   units, as for psi_node_times() of the same moment
- * @times: PSI_NR_QUOTA_TIMES of them, those that still last included; units modulo 2^32
- */
-void psi_node_quota_times(const struct psi_node *node, u32 now, u32 times[])
-{
-	const struct psi_quota *q = READ_ONCE(node->quota);
-	u32 clock[PSI_NR_QUOTA_TIMES];
-	u32 left;
-
-	if (!q) {
-		memset(times, 0, PSI_NR_QUOTA_TIMES * sizeof(times[0]));
-		return;
-	}
-	memcpy(times, q->times, sizeof(q->times));
-	quota_clocks(q, now, clock);
-	for (left = READ_ONCE(q->lasting); left; left &= left - 1)
-		times[__ffs(left)] += clock[__ffs(left)];
-}
-
-/**
  * psi_take_growth - what the times of a node have grown by since they were folded
  * @folded: times as they were folded last, units modulo 2^32; brought up to date
  * @times:  the times now, units modulo 2^32; turned into what they have grown by
  *
- * What is taken of a stall is not more than of the time not idle, and of "full"
- * not more than of "some" (R-7): a reader's clock may be a little ahead of the
- * one by which a state began. The rest stays for the next fold, and so does all
- * if there is no weight for it yet.
+ * What is taken of a stall is not more than of the time not idle, of "full" not more
+ * than of "some", and of quotas not more than of PSI_CPU_SOME and PSI_CPU_FULL (R-7): a
+ * reader's clock may be a little ahead of the one by which a state began. The rest stays
+ * for the next fold, and so does all if there is no weight for it yet.
  *
  * Return: is there anything?
  */
 bool psi_take_growth(u32 folded[], u32 times[])
 {
-	u32 most;
+	static const u8 part_of[PSI_NR_STATES] = {
+		[PSI_IO_SOME] = PSI_NONIDLE,	[PSI_IO_FULL] = PSI_IO_SOME,
+		[PSI_MEM_SOME] = PSI_NONIDLE,	[PSI_MEM_FULL] = PSI_MEM_SOME,
+		[PSI_CPU_SOME] = PSI_NONIDLE,	[PSI_CPU_FULL] = PSI_CPU_SOME,
+		[PSI_IRQ_FULL] = PSI_NONIDLE,	[PSI_NONIDLE] = PSI_NONIDLE,
+		[PSI_QUOTA_SOME] = PSI_CPU_SOME, [PSI_QUOTA_FULL] = PSI_CPU_FULL,
+	};
 	int s;
 
 	for (s = 0; s < PSI_NR_STATES; s++)
@@ -1091,31 +923,8 @@ bool psi_take_growth(u32 folded[], u32 times[])
 		return false;
 
 	for (s = 0; s < PSI_NR_STATES; s++) {
-		most = times[PSI_NONIDLE];
-		if (s == PSI_IO_FULL || s == PSI_MEM_FULL || s == PSI_CPU_FULL)
-			most = times[s - 1];
-		times[s] = min(times[s], most);
+		times[s] = min(times[s], times[part_of[s]]);
 		folded[s] += times[s];
 	}
 	return true;
-}
-
-/**
- * psi_take_quota_growth - the same, of the parts of PSI_CPU_SOME and PSI_CPU_FULL (R-19)
- * @folded: PSI_NR_QUOTA_TIMES as they were folded last; brought up to date
- * @times:  the same now; turned into what they have grown by
- * @growth: PSI_NR_STATES that psi_take_growth() has taken of the same moment
- *
- * Together they are not more than what they are parts of. The rest stays.
- */
-void psi_take_quota_growth(u32 folded[], u32 times[], const u32 growth[])
-{
-	u32 left[2] = { growth[PSI_CPU_SOME], growth[PSI_CPU_FULL] };
-	int t;
-
-	for (t = 0; t < PSI_NR_QUOTA_TIMES; t++) {
-		times[t] = min(psi_elapsed(folded[t], times[t]), left[t % 2]);
-		folded[t] += times[t];
-		left[t % 2] -= times[t];
-	}
 }

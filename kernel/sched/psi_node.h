@@ -6,6 +6,7 @@
 #define _KERNEL_SCHED_PSI_NODE_H
 
 #include <linux/bits.h>
+#include <linux/compiler.h>
 #include <linux/types.h>
 
 struct psi_group;
@@ -16,7 +17,7 @@ struct psi_group;
  *	flags	what is true of a task, PSI_TASK_*, in psi_task::flags
  *	contrib	what a contributor (a task, or the node of a child group) adds to
  *		a node: PSI_IOWAIT and so on, in psi_task::contrib and
- *		psi_node::contrib; and PSI_HELD, which stands in psi_change only
+ *		psi_node::contrib
  *	states	in which stalls a node is, BIT(enum psi_state), in
  *		psi_node::states
  */
@@ -29,40 +30,44 @@ struct psi_group;
 #define PSI_TASK_EXEMPT		BIT(4)	/* counts for nothing: idle, PSI's threads */
 #define PSI_TASK_WORKER		BIT(5)	/* a thread of PSI itself */
 #define PSI_TASK_PREEMPTED	BIT(6)	/* a PSI thread has its CPU for a moment */
+#define PSI_TASK_HELD		BIT(7)	/* a cpu.max keeps it from getting one */
 
-#define PSI_TASK_FLAGS		(BIT(7) - 1)
+#define PSI_TASK_FLAGS		(BIT(8) - 1)
 
 /*
  * contrib: of the first PSI_NR_COUNTS a node has any number of contributors; of
- * the others at most one, because only one task is on the CPU.
+ * the others at most one, because only one task is on the CPU. The first
+ * PSI_NR_RARE do not change at most switches.
  */
 enum {
 	PSI_COUNT_IOWAIT,
 	PSI_COUNT_MEMSTALL,
-	PSI_COUNT_PRODUCTIVE,
+	PSI_COUNT_HELD,
+	PSI_NR_RARE,
+	PSI_COUNT_PRODUCTIVE = PSI_NR_RARE,
 	PSI_COUNT_WAITING,
 	PSI_NR_COUNTS,
 };
 
 #define PSI_IOWAIT		BIT(PSI_COUNT_IOWAIT)
 #define PSI_MEMSTALL		BIT(PSI_COUNT_MEMSTALL)
+#define PSI_HELD		BIT(PSI_COUNT_HELD)	  /* RUNNABLE, HELD, no ONCPU */
 #define PSI_PRODUCTIVE		BIT(PSI_COUNT_PRODUCTIVE) /* RUNNABLE, no MEMSTALL */
-#define PSI_WAITING		BIT(PSI_COUNT_WAITING)	  /* RUNNABLE, no ONCPU */
+#define PSI_WAITING		BIT(PSI_COUNT_WAITING)	  /* RUNNABLE, no HELD, no ONCPU */
 #define PSI_ONCPU		BIT(PSI_NR_COUNTS)
 #define PSI_ONCPU_MEMSTALL	BIT(PSI_NR_COUNTS + 1)
 
 #define PSI_COUNTED_BITS	(BIT(PSI_NR_COUNTS) - 1)
+#define PSI_RARE_BITS		(BIT(PSI_NR_RARE) - 1)
 #define PSI_SINGLE_BITS		(PSI_ONCPU | PSI_ONCPU_MEMSTALL)
-#define PSI_RUNNING_BITS	(PSI_WAITING | PSI_ONCPU)
+#define PSI_RUNNING_BITS	(PSI_WAITING | PSI_HELD | PSI_ONCPU)
 #define PSI_CONTRIB_BITS	(PSI_COUNTED_BITS | PSI_SINGLE_BITS)
 
 /*
- * With PSI_WAITING, of a child node: whatever waits there is held back by a cpu.max of
- * the child or below it (R-19). Only nodes with PSI_NODE_QUOTA are told of it.
+ * states: those whose time a node measures (R-3). The last two are that part of
+ * PSI_CPU_SOME and PSI_CPU_FULL in which all that wait are held back by a cpu.max
+ * (R-19); the rest is contention. Nobody is notified of those.
  */
-#define PSI_HELD		BIT(PSI_NR_COUNTS + 2)
-
-/* states: those whose time a node measures */
 enum psi_state {
 	PSI_IO_SOME, PSI_IO_FULL,
 	PSI_MEM_SOME, PSI_MEM_FULL,
@@ -70,6 +75,7 @@ enum psi_state {
 	PSI_IRQ_FULL,		/* given as an amount of time, never in a mask */
 	PSI_NR_STALLS,
 	PSI_NONIDLE = PSI_NR_STALLS,	/* the weight of the others */
+	PSI_QUOTA_SOME, PSI_QUOTA_FULL,
 	PSI_NR_STATES,
 };
 
@@ -113,137 +119,86 @@ static inline u32 psi_elapsed(u32 from, u32 to)
 	return units >= -(u32)PSI_CLOCK_SKEW ? 0 : units;
 }
 
-/*
- * Of the time that a node is in PSI_CPU_SOME and PSI_CPU_FULL: for how long did all that
- * waited wait for a cpu.max, not for the CPU (R-19)? The rest is contention.
- */
-enum psi_quota_time {
-	PSI_OWN_SOME, PSI_OWN_FULL,
-	PSI_ANCESTOR_SOME, PSI_ANCESTOR_FULL,
-	PSI_DESCENDANT_SOME, PSI_DESCENDANT_FULL,
-	PSI_NR_QUOTA_TIMES,
-};
-
-/**
- * struct psi_quota - what a node has, because of a cpu.max at it, above or below it
- * @limit:	that of the node itself if its group has a task group, else that of the
- *		nearest one above that has; NULL if there is no cpu.max there or above.
- *		What holds back that task group holds back this one.
- * @nr_throttled: groups, of this one and those below, that are @throttled
- * @nr_held:	contributors that are PSI_HELD
- * @throttled:	the group's own cpu.max is used up on this CPU
- * @held:	that is so, or that of a group above is
- * @lasting:	mask of enum psi_quota_time: those of @times that go on
- * @own_clock:	time for which the group was @throttled, units modulo 2^32; as with
- *		psi_node::times, less the time at which it began if it still is
- * @ancestor_clock: the same, of @held without @throttled
- * @times:	time of each enum psi_quota_time, units modulo 2^32; of those that are
- *		@lasting, less what its clock was when it began
- * @folded:	@times as they were at the last fold; under psi_group::lock
- *
- * @throttled, @held and the clocks are those of a task group. They stand still where
- * @limit is another one's.
- *
- * Locking: as struct psi_node.
- */
-struct psi_quota {
-	struct psi_quota *limit;
-	u32		nr_throttled;
-	u32		nr_held;
-	bool		throttled;
-	bool		held;
-	u8		lasting;
-	u32		own_clock;
-	u32		ancestor_clock;
-	u32		times[PSI_NR_QUOTA_TIMES];
-	u32		folded[PSI_NR_QUOTA_TIMES];
-};
-
 /* psi_node::flags: the node is not one of those that are quickly done with */
-#define PSI_NODE_FOLLOWS	BIT(0)	/* see psi_node::followed */
-#define PSI_NODE_QUOTA		BIT(1)	/* here a cpu.max may be what is waited for */
-#define PSI_NODE_TRACED		BIT(2)	/* somebody wants to see its states change */
-#define PSI_NODE_MISCOUNTED	BIT(3)	/* a count has been below zero, and was mended */
-
-/* These count, each change by itself. */
-#define PSI_NODE_SLOW		(PSI_NODE_QUOTA | PSI_NODE_TRACED)
+#define PSI_NODE_FOLLOWS	BIT(0)	/* see psi_node_followed() */
+#define PSI_NODE_TRACED		BIT(1)	/* somebody wants to see its states change */
+#define PSI_NODE_MISCOUNTED	BIT(2)	/* a count has been below zero, and was mended */
 
 /**
  * struct psi_node_debug - what psi_debug.c finds out about a node
  * @count:    what it should have counted
- * @held:     how many contributors should be PSI_HELD
- * @throttled: how many groups, of this one and those below, are out of their cpu.max
  * @contrib:  what should be contributed to it
  * @below:    what all tasks of the group and below it contribute
- * @contended: does one of them wait that no cpu.max below the group holds back?
- * @is_timed: @times, @quota_times and @at are valid
+ * @is_timed: @times and @at are valid
  * @at:       when it was looked at last, units
  * @times:    its times at that moment, units
- * @quota_times: the same
  *
  * Locking: the CPU's rq lock.
  */
 struct psi_node_debug {
 	u32		count[PSI_NR_COUNTS];
-	u32		held;
-	u32		throttled;
 	u8		contrib;
 	u8		below;
-	bool		contended;
 	bool		is_timed;
 	u32		at;
 	u32		times[PSI_NR_STATES];
-	u32		quota_times[PSI_NR_QUOTA_TIMES];
 };
+
+/*
+ * Each of the counts that rarely change has so many bits of psi_node::rare: enough for two
+ * million contributors on one CPU, of the four million tasks that there can be.
+ */
+#define PSI_RARE_SHIFT		21
+#define PSI_RARE_MAX		(BIT(PSI_RARE_SHIFT) - 1)
 
 /**
  * struct psi_node - one group on one CPU
- * @count:	contributors that have each of the PSI_COUNTED_BITS
- * @times:	time spent in each state, units modulo 2^32; of those that still last,
- *		less the time at which they began. While it follows, what has to be
- *		added to @followed's times to get the node's.
- * @acct_parent: the node that accounts for what this one contributes, or NULL; not
- *		valid while the node follows
+ * @rare:	contributors that have each of the PSI_RARE_BITS
+ * @count:	the same of the other PSI_COUNTED_BITS; see psi_node_count() for all of them
+ * @acct_parent: the node that accounts for what this one contributes, or NULL
+ * @followed:	with PSI_NODE_FOLLOWS instead of that: the child whose state this node has,
+ *		as psi_node_followed() says. It is the only contributor: whatever it is,
+ *		the node is. Counts, @contrib and @states are not valid then.
  * @contrib:	PSI_* bits that at least one contributor has
- * @states:	mask of enum psi_state that follows from @contrib
  * @notify:	states of which the caller wants to know when they begin
  * @level:	distance from the root, 255 for all that are further away
  * @flags:	PSI_NODE_*; 0 of nearly all nodes. (Signed, or else the compiler keeps it in
- *		a register, as the 0 for @streak, and a change has to save one more.)
- * @streak:	how many changes in a row came from @source
- * @source:	which node was the last to contribute a change, as source_id() says
- * @followed:	the child whose state this node has, or NULL. With PSI_NODE_FOLLOWS it
- *		is the only contributor: whatever it is, the node is. @count, @contrib
- *		and @states are not valid then.
+ *		a register, and a change has to save one more.)
+ * @states:	mask of enum psi_state that follows from @contrib
+ * @source:	which node was the last to contribute a change, and how many changes in a
+ *		row it was, see source_id()
+ * @times:	time spent in each state, units modulo 2^32; of those that still last,
+ *		less the time at which they began. While it follows, what has to be
+ *		added to the followed one's times to get the node's.
+ * @folded:	times as they were at the last fold; under psi_group::lock
  * @parent:	node of the group above that is switched on, same CPU, or NULL
  * @group:	whose node it is; fixed
- * @folded:	times as they were at the last fold; under psi_group::lock
- * @quota:	NULL unless there is a cpu.max at the group, above or below it; once
- *		there, it stays
  * @debug:	with CONFIG_PSI_DEBUG
  *
- * All that a change touches stands in the first 64 bytes, one cache line.
+ * All that a change touches stands in the first 64 bytes, one cache line, but for the
+ * time of quotas.
  *
  * Locking: where no other lock is named, written under the CPU's rq lock inside of
  * its psi_seq, and read under either.
  */
 struct psi_node {
-	u32		count[PSI_NR_COUNTS];
-	u32		times[PSI_NR_STATES];
-	struct psi_node	*acct_parent;
+	u64		rare;
+	u32		count[PSI_NR_COUNTS - PSI_NR_RARE];
+	union {
+		struct psi_node	*acct_parent;
+		unsigned long	followed;
+	};
 	u8		contrib;
-	u8		states;
 	u8		notify;
 	u8		level;
 	s8		flags;
-	u8		streak;
+	u16		states;
 	u16		source;
+	u32		times[PSI_NR_STATES];
 
-	struct psi_node	*followed;
+	u32		folded[PSI_NR_STATES];
 	struct psi_node	*parent;
 	struct psi_group *group;
-	u32		folded[PSI_NR_STATES];
-	struct psi_quota *quota;
 #ifdef CONFIG_PSI_DEBUG
 	struct psi_node_debug debug;
 #endif
@@ -262,7 +217,7 @@ struct psi_change {
 };
 
 /**
- * psi_node_follows - has the node the state of psi_node::followed?
+ * psi_node_follows - has the node the state of a child?
  * @node: the node
  *
  * Return: true if so; false if it counts.
@@ -272,9 +227,39 @@ static inline bool psi_node_follows(const struct psi_node *node)
 	return node->flags & PSI_NODE_FOLLOWS;
 }
 
+/* In psi_node::followed, no bit of a pointer. */
+#define PSI_FOLLOWED		1UL
+
+/**
+ * psi_node_followed - whose state has the node?
+ * @node: the node
+ *
+ * Return: the child that it follows, or NULL.
+ */
+static inline struct psi_node *psi_node_followed(const struct psi_node *node)
+{
+	unsigned long followed = READ_ONCE(node->followed);
+
+	return followed & PSI_FOLLOWED ? (struct psi_node *)(followed - PSI_FOLLOWED) : NULL;
+}
+
+/**
+ * psi_node_count - how many contributors have a bit?
+ * @node: the node, which counts
+ * @bit:  PSI_COUNT_*
+ *
+ * Return: how many.
+ */
+static inline u32 psi_node_count(const struct psi_node *node, int bit)
+{
+	if (bit >= PSI_NR_RARE)
+		return node->count[bit - PSI_NR_RARE];
+	return (node->rare >> (bit * PSI_RARE_SHIFT)) & PSI_RARE_MAX;
+}
+
 void psi_node_setup(void);
 u8 psi_task_contrib(u8 flags);
-u8 psi_states(u8 contrib);
+u16 psi_states(u8 contrib);
 void psi_node_init(struct psi_node *node, struct psi_node *parent);
 bool psi_node_change(struct psi_change c, u32 now);
 bool psi_node_switch(struct psi_change prev, struct psi_change next, u32 now);
@@ -284,16 +269,12 @@ bool psi_node_set_parent(struct psi_node *node, struct psi_node *parent, u32 now
 void psi_node_set_notify(struct psi_node *node, enum psi_state state);
 bool psi_node_is_followed(const struct psi_node *node);
 void psi_node_forget(struct psi_node *node);
-u8 psi_node_states(const struct psi_node *node);
-u8 psi_node_times(const struct psi_node *node, u32 now, u32 times[]);
+u16 psi_node_states(const struct psi_node *node);
+u16 psi_node_times(const struct psi_node *node, u32 now, u32 times[]);
 void psi_node_set_traced(struct psi_node *node, bool traced);
-void psi_node_set_limit(struct psi_node *node, struct psi_quota *limit, u32 now);
-void psi_node_set_throttled(struct psi_node *node, bool throttled, bool held, u32 now);
-void psi_node_quota_times(const struct psi_node *node, u32 now, u32 times[]);
-void psi_take_quota_growth(u32 folded[], u32 times[], const u32 growth[]);
 
 /* psi_trace.c */
-void psi_trace_states(const struct psi_node *node, u8 was);
+void psi_trace_states(const struct psi_node *node, u16 was);
 
 /* psi_trigger.c */
 u8 psi_trigger_unwatched(struct psi_group *group, u8 states);

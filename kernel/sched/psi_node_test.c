@@ -23,13 +23,14 @@
 struct rule_case {
 	const char	*name;
 	u8		tasks[4];	/* PSI_TASK_*, 0 ends the list */
-	u8		states;
+	u16		states;
 };
 
 #define RUN	PSI_TASK_RUNNABLE
 #define CPU	(PSI_TASK_RUNNABLE | PSI_TASK_ONCPU)
 #define IO	PSI_TASK_IOWAIT
 #define MEM	PSI_TASK_MEMSTALL
+#define HELD	(PSI_TASK_RUNNABLE | PSI_TASK_HELD)
 #define S(x)	BIT(PSI_##x)
 
 static const struct rule_case rule_cases[] = {
@@ -66,6 +67,23 @@ static const struct rule_case rule_cases[] = {
 	  S(NONIDLE) | S(IO_SOME) | S(IO_FULL) | S(MEM_SOME) | S(MEM_FULL) },
 	{ "R-3 all at once", { IO, MEM, CPU, RUN },
 	  S(NONIDLE) | S(IO_SOME) | S(MEM_SOME) | S(CPU_SOME) },
+	{ "R-19 held back by a cpu.max: a quota", { HELD },
+	  S(NONIDLE) | S(CPU_SOME) | S(CPU_FULL) | S(QUOTA_SOME) | S(QUOTA_FULL) },
+	{ "R-19 one is held back while one runs: a quota, some", { HELD, CPU },
+	  S(NONIDLE) | S(CPU_SOME) | S(QUOTA_SOME) },
+	{ "R-19 one is held back, one contends: contention", { HELD, RUN },
+	  S(NONIDLE) | S(CPU_SOME) | S(CPU_FULL) },
+	{ "R-19 one is held back, one contends, one runs", { HELD, RUN, CPU },
+	  S(NONIDLE) | S(CPU_SOME) },
+	{ "R-19 who has the CPU is not held back yet", { CPU | PSI_TASK_HELD }, S(NONIDLE) },
+	{ "R-19 who sleeps is not held back", { IO | PSI_TASK_HELD },
+	  S(NONIDLE) | S(IO_SOME) | S(IO_FULL) },
+	{ "R-19 R-3 held back, it is runnable: no IO_FULL", { HELD, IO },
+	  S(NONIDLE) | S(IO_SOME) | S(CPU_SOME) | S(CPU_FULL) | S(QUOTA_SOME) |
+	  S(QUOTA_FULL) },
+	{ "R-19 R-3 held back, it is productive: no MEM_FULL", { HELD, MEM },
+	  S(NONIDLE) | S(MEM_SOME) | S(CPU_SOME) | S(CPU_FULL) | S(QUOTA_SOME) |
+	  S(QUOTA_FULL) },
 	{ "R-5 an exempt task is nobody", { CPU | MEM | PSI_TASK_EXEMPT }, 0 },
 	{ "R-5 waiting for an exempt task is waiting",
 	  { CPU | PSI_TASK_EXEMPT, RUN },
@@ -99,98 +117,6 @@ static void rules(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, node.contrib, 0);
 }
 
-/* ------------------------ R-19, row by row ------------------------ */
-
-/*
- * Group 0 is the system. All others have a task group, and a cpu.max, but for the last:
- *
- *	0 - a - b - c - d (no task group)
- */
-enum { A = 1, B, C, D, NR_QUOTA_GROUPS };
-
-struct quota_case {
-	const char	*name;
-	u8		throttled;	/* mask of groups */
-	u8		waits;		/* mask of groups in which a task waits */
-	u8		runs;		/* the group whose task has the CPU, or 0 */
-	/* why a, b, c and d wait: [o]wn, [a]ncestor, [d]escendant, [c]ontention, or - */
-	const char	*some;
-	const char	*full;
-};
-
-static const struct quota_case quota_cases[] = {
-	{ "R-19 nobody is throttled: contention", 0, BIT(C), 0, "ccc-", "ccc-" },
-	{ "R-19 its own quota, and that of a descendant", BIT(C), BIT(C), 0, "ddo-", "ddo-" },
-	{ "R-19 an ancestor's quota", BIT(A), BIT(C), 0, "oaa-", "oaa-" },
-	{ "R-19 its own before an ancestor's", BIT(A) | BIT(C), BIT(C), 0, "oao-", "oao-" },
-	{ "R-19 without a task group: an ancestor's", BIT(C), BIT(D), 0, "ddoa", "ddoa" },
-	{ "R-19 without a task group, of one above", BIT(A), BIT(D), 0, "oaaa", "oaaa" },
-	{ "R-19 one waits that no quota holds back: contention", BIT(B), BIT(A) | BIT(B), 0,
-	  "co--", "co--" },
-	{ "R-19 one runs, others are throttled", BIT(C), BIT(C) | BIT(D), A, "ddoa", "-doa" },
-	{ "R-19 who waits with it is throttled as well", BIT(B), BIT(B) | BIT(C), 0,
-	  "doa-", "doa-" },
-	{ "R-19 throttled, and nobody waits", BIT(B), 0, A, "----", "----" },
-};
-
-static void quota_case_name(const struct quota_case *c, char *desc)
-{
-	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
-}
-
-KUNIT_ARRAY_PARAM(quota_case, quota_cases, quota_case_name);
-
-/* For 1000 units, each of "oad" has to have all of the time that it stands for. */
-static void expect_cause(struct kunit *test, int g, char cause, const u32 times[], int full)
-{
-	static const char causes[] = "oad";
-	int i;
-
-	for (i = 0; causes[i]; i++)
-		KUNIT_EXPECT_EQ_MSG(test, times[2 * i + full], cause == causes[i] ? 1000 : 0,
-				    "group %d, %s, cause %c", g, full ? "full" : "some",
-				    causes[i]);
-}
-
-static void quota_rules(struct kunit *test)
-{
-	const struct quota_case *c = test->param_value;
-	u32 quota_times[PSI_NR_QUOTA_TIMES], times[PSI_NR_STATES];
-	static struct psi_node node[NR_QUOTA_GROUPS];
-	static struct psi_quota quota[NR_QUOTA_GROUPS];
-	int g;
-
-	memset(quota, 0, sizeof(quota));
-	for (g = 0; g < NR_QUOTA_GROUPS; g++) {
-		psi_node_init(&node[g], g ? &node[g - 1] : NULL);
-		node[g].quota = g ? &quota[g] : NULL;
-	}
-	for (g = A; g < NR_QUOTA_GROUPS; g++)
-		psi_node_set_limit(&node[g], &quota[g == D ? C : g], 100);
-	for (g = A; g < NR_QUOTA_GROUPS; g++) {
-		if (c->waits & BIT(g))
-			psi_node_change((struct psi_change) { &node[g], 0,
-					psi_task_contrib(RUN) }, 200);
-		if (c->runs == g)
-			psi_node_change((struct psi_change) { &node[g], 0,
-					psi_task_contrib(CPU) }, 200);
-	}
-	for (g = A; g <= C; g++)
-		psi_node_set_throttled(&node[g], c->throttled & BIT(g),
-				       c->throttled & (BIT(g + 1) - 1), 300);
-	for (g = C; g >= A; g--)
-		psi_node_set_throttled(&node[g], false, false, 1300);
-
-	for (g = A; g < NR_QUOTA_GROUPS; g++) {
-		psi_node_times(&node[g], 1400, times);
-		psi_node_quota_times(&node[g], 1400, quota_times);
-		expect_cause(test, g, c->some[g - A], quota_times, 0);
-		expect_cause(test, g, c->full[g - A], quota_times, 1);
-		KUNIT_EXPECT_EQ(test, times[PSI_CPU_SOME], c->some[g - A] == '-' ? 0 : 1200);
-		KUNIT_EXPECT_EQ(test, times[PSI_CPU_FULL], c->full[g - A] == '-' ? 0 : 1200);
-	}
-}
-
 /* ----------------------- Random histories ----------------------- */
 
 #define MAX_GROUPS	12
@@ -200,12 +126,12 @@ static void quota_rules(struct kunit *test)
 
 enum event_kind {
 	WAKE, SWITCH, MEMSTALL, REGROUP, MIGRATE, IRQ, TURN, TRIGGER, IDLE, REPLACE,
-	THROTTLE, QUOTA, CONTROLLER, TRACE, NR_KINDS
+	THROTTLE, TRACE, NR_KINDS
 };
 
 static const char * const kind_name[] = {
 	"wake", "switch", "memstall", "regroup", "migrate", "irq", "turn on or off",
-	"trigger", "idle", "replace", "throttle", "quota", "controller", "trace"
+	"trigger", "idle", "replace", "throttle", "trace"
 };
 
 /*
@@ -221,9 +147,6 @@ struct event {
 	u32	gap_ns;		/* time before it */
 };
 
-/* Why a group waits; others than contention in the order of enum psi_quota_time. */
-enum sim_cause { OWN, ANCESTOR, DESCENDANT, CONTENTION };
-
 struct sim_task {
 	int	group;
 	bool	runnable, iowait, memstall;
@@ -237,24 +160,19 @@ struct sim {
 	int		parent[MAX_GROUPS];
 	bool		off[MAX_GROUPS];
 	u8		notify[MAX_GROUPS];	/* what should be notified of */
-	bool		has_tg[MAX_GROUPS];	/* a task group; so have all above, but the root */
-	bool		has_max[MAX_GROUPS];	/* a cpu.max, of the task group */
-	bool		throttled[MAX_GROUPS];	/* it is used up */
+	bool		throttled[MAX_GROUPS];	/* its cpu.max is used up */
 	struct sim_task	task[MAX_TASKS];
 	int		curr;			/* a task, or -1 */
 	u64		now;			/* ns */
 
 	struct psi_node	node[MAX_GROUPS];
-	struct psi_quota quota[MAX_GROUPS];
 	unsigned int	following;		/* nodes that follow, after each event */
 	/* events of a kind, for a node that followed or was followed */
 	unsigned int	met[NR_KINDS];
 
 	/* the model */
 	u64		naive[MAX_GROUPS][PSI_NR_STATES];	/* units */
-	u8		naive_states[MAX_GROUPS];
-	u64		naive_quota[MAX_GROUPS][PSI_NR_QUOTA_TIMES];	/* units */
-	int		naive_cause[MAX_GROUPS];	/* enum sim_cause, as of the last update */
+	u16		naive_states[MAX_GROUPS];
 	bool		naive_notify;		/* has something begun? */
 	bool		naive_irq;		/* is somebody to be notified of irq time? */
 	u64		naive_since;				/* units */
@@ -279,11 +197,6 @@ static void sim_init(struct sim *sim, u64 seed, u64 start)
 
 		sim->parent[i] = i ? low + prandom_u32_state(&rnd) % (i - low) : -1;
 		psi_node_init(&sim->node[i], i ? &sim->node[sim->parent[i]] : NULL);
-		if (i) {
-			sim->node[i].quota = &sim->quota[i];
-			sim->has_tg[i] = prandom_u32_state(&rnd) % 4 &&
-					 (!sim->parent[i] || sim->has_tg[sim->parent[i]]);
-		}
 		/* Some trees reach down to where levels are all the same. */
 		if (!i && prandom_u32_state(&rnd) % 4 == 0)
 			sim->node[i].level = U8_MAX - 3;
@@ -302,59 +215,21 @@ static bool is_at_or_below(const struct sim *sim, int g, int above)
 	return g >= 0;
 }
 
-/* The model of R-19: does a quota that group g can see hold back this task of it? */
-static bool naive_held(const struct sim *sim, const struct sim_task *t, int g)
+/* is a cpu.max used up, of the task's group or one above it? Accounted or not. */
+static bool is_held(const struct sim *sim, const struct sim_task *t)
 {
-	int k;
+	int g;
 
-	for (k = 0; k < sim->nr_groups; k++) {
-		if (!sim->throttled[k] || !is_at_or_below(sim, t->group, k))
-			continue;
-		/* Of one below g that is switched off, g knows nothing. */
-		if (is_at_or_below(sim, g, k) || !sim->off[k])
+	for (g = 0; g < sim->nr_groups; g++)
+		if (sim->throttled[g] && is_at_or_below(sim, t->group, g))
 			return true;
-	}
 	return false;
-}
-
-static enum sim_cause naive_cause(const struct sim *sim, int g)
-{
-	int i, k;
-
-	for (i = 0; i < sim->nr_tasks; i++) {
-		const struct sim_task *t = &sim->task[i];
-
-		if (t->here && t->runnable && i != sim->curr &&
-		    is_at_or_below(sim, t->group, g) && !naive_held(sim, t, g))
-			return CONTENTION;
-	}
-	if (sim->throttled[g])
-		return OWN;
-	for (k = sim->parent[g]; k >= 0; k = sim->parent[k])
-		if (sim->throttled[k])
-			return ANCESTOR;
-	return DESCENDANT;
-}
-
-static void naive_add_quota(struct sim *sim, u64 units)
-{
-	int g, cause;
-
-	for (g = 1; g < sim->nr_groups; g++) {
-		cause = sim->naive_cause[g];
-		if (cause == CONTENTION)
-			continue;
-		if (sim->naive_states[g] & S(CPU_SOME))
-			sim->naive_quota[g][2 * cause] += units;
-		if (sim->naive_states[g] & S(CPU_FULL))
-			sim->naive_quota[g][2 * cause + 1] += units;
-	}
 }
 
 /* The model: look at everybody, apply the rules, add the time. */
 static void naive_update(struct sim *sim)
 {
-	struct { int iowait, memstall, running, reclaiming; bool oncpu, oncpu_mem; }
+	struct { int iowait, memstall, running, reclaiming, held; bool oncpu, oncpu_mem; }
 		n[MAX_GROUPS] = { };
 	u64 now = sim->now >> PSI_UNIT_SHIFT;
 	int i, g, s;
@@ -364,7 +239,6 @@ static void naive_update(struct sim *sim)
 			if (sim->naive_states[g] & BIT(s))
 				sim->naive[g][s] += now - sim->naive_since;
 	}
-	naive_add_quota(sim, now - sim->naive_since);
 	sim->naive_since = now;
 	sim->naive_notify = false;
 
@@ -378,6 +252,7 @@ static void naive_update(struct sim *sim)
 			n[g].memstall += t->memstall;
 			n[g].running += t->runnable;
 			n[g].reclaiming += t->runnable && t->memstall;
+			n[g].held += t->runnable && i != sim->curr && is_held(sim, t);
 			n[g].oncpu |= i == sim->curr;
 			n[g].oncpu_mem |= i == sim->curr && t->memstall;
 		}
@@ -385,7 +260,7 @@ static void naive_update(struct sim *sim)
 
 	for (g = 0; g < sim->nr_groups; g++) {
 		bool st[PSI_NR_STATES] = { };
-		u8 mask = 0;
+		u16 mask = 0;
 
 		st[PSI_IO_SOME] = n[g].iowait > 0;
 		st[PSI_IO_FULL] = n[g].iowait > 0 && n[g].running == 0;
@@ -394,6 +269,9 @@ static void naive_update(struct sim *sim)
 				   (n[g].running == n[g].reclaiming || n[g].oncpu_mem);
 		st[PSI_CPU_SOME] = n[g].running > n[g].oncpu;
 		st[PSI_CPU_FULL] = n[g].running > 0 && !n[g].oncpu;
+		/* All that wait are held back. */
+		st[PSI_QUOTA_SOME] = st[PSI_CPU_SOME] && n[g].running - n[g].oncpu == n[g].held;
+		st[PSI_QUOTA_FULL] = st[PSI_QUOTA_SOME] && st[PSI_CPU_FULL];
 		st[PSI_NONIDLE] = n[g].iowait + n[g].memstall + n[g].running > 0;
 		for (s = 0; s < PSI_NR_STATES; s++)
 			mask |= st[s] << s;
@@ -402,7 +280,6 @@ static void naive_update(struct sim *sim)
 		if (mask & ~sim->naive_states[g] & sim->notify[g])
 			sim->naive_notify = true;
 		sim->naive_states[g] = mask;
-		sim->naive_cause[g] = naive_cause(sim, g);
 	}
 }
 
@@ -413,6 +290,7 @@ static u8 sim_state(const struct sim *sim, int i)
 	return (t->runnable ? PSI_TASK_RUNNABLE : 0) |
 	       (t->iowait ? PSI_TASK_IOWAIT : 0) |
 	       (t->memstall ? PSI_TASK_MEMSTALL : 0) |
+	       (is_held(sim, t) ? PSI_TASK_HELD : 0) |
 	       (i == sim->curr ? PSI_TASK_ONCPU : 0);
 }
 
@@ -490,96 +368,14 @@ static void sim_trigger(struct sim *sim, int g, enum psi_state state)
 		sim->node[g].notify &= ~BIT(state);
 }
 
-/* The group by whose task group this one is held back; 0 if there is no cpu.max above. */
-static int limit_of(const struct sim *sim, int g)
-{
-	int head, k;
-
-	for (head = g; head > 0 && !sim->has_tg[head]; head = sim->parent[head])
-		;
-	for (k = head; k > 0; k = sim->parent[k])
-		if (sim->has_max[k])
-			return head;
-	return 0;
-}
-
-/* What the scheduler tells of each task group: at @top and below, as it does. */
-static void sim_tell_throttled(struct sim *sim, int top, u32 now)
-{
-	bool held;
-	int g, k;
-
-	for (g = 1; g < sim->nr_groups; g++) {
-		if (!is_at_or_below(sim, g, top) || sim->quota[g].limit != &sim->quota[g])
-			continue;
-		for (held = false, k = g; k > 0; k = sim->parent[k])
-			held |= sim->throttled[k];
-		psi_node_set_throttled(&sim->node[g], sim->throttled[g], held, now);
-	}
-}
-
-/* Another cpu.max or task group, as psi_quota.c would do it. */
-static void sim_set_limits(struct sim *sim, u32 now)
-{
-	struct psi_quota *limit;
-	int g;
-
-	for (g = 1; g < sim->nr_groups; g++) {
-		limit = limit_of(sim, g) ? &sim->quota[limit_of(sim, g)] : NULL;
-		if (limit != &sim->quota[g])
-			psi_node_set_throttled(&sim->node[g], false, false, now);
-		psi_node_set_limit(&sim->node[g], limit, now);
-	}
-	sim_tell_throttled(sim, 0, now);
-}
-
+/* What the scheduler tells when a cpu.max is used up, or not any more. */
 static void sim_throttle(struct sim *sim, int g, u32 now)
 {
-	if (!sim->has_max[g])
-		return;
+	int i;
+
 	sim->throttled[g] = !sim->throttled[g];
-	sim_tell_throttled(sim, g, now);
-}
-
-/* A cpu.max that goes does not hold anybody back any more. */
-static void sim_unthrottle(struct sim *sim, int g, u32 now)
-{
-	sim->has_max[g] = false;
-	if (sim->throttled[g]) {
-		sim->throttled[g] = false;
-		sim_tell_throttled(sim, g, now);
-	}
-}
-
-static void sim_quota(struct sim *sim, int g, u32 now)
-{
-	if (!sim->has_tg[g])
-		return;
-	if (sim->has_max[g])
-		sim_unthrottle(sim, g, now);
-	else
-		sim->has_max[g] = true;
-	sim_set_limits(sim, now);
-}
-
-/* The cpu controller is switched on for a group, or off for it and all below. */
-static void sim_controller(struct sim *sim, int g, u32 now)
-{
-	int k;
-
-	if (!g)
-		return;
-	if (!sim->has_tg[g]) {
-		sim->has_tg[g] = !sim->parent[g] || sim->has_tg[sim->parent[g]];
-	} else {
-		for (k = 1; k < sim->nr_groups; k++) {
-			if (!is_at_or_below(sim, k, g))
-				continue;
-			sim_unthrottle(sim, k, now);
-			sim->has_tg[k] = false;
-		}
-	}
-	sim_set_limits(sim, now);
+	for (i = 0; i < sim->nr_tasks; i++)
+		psi_node_change(sim_change(sim, i), now);
 }
 
 /* Nothing happens in the group: it wants to be notified when something does. */
@@ -621,26 +417,20 @@ static int pick_empty(const struct sim *sim, unsigned int from)
 }
 
 /* Remove a group, and make another one in its place. */
-static void sim_replace(struct sim *sim, int g, int parent, u32 now)
+static void sim_replace(struct sim *sim, int g, int parent)
 {
 	sim->met[REPLACE] += psi_node_is_followed(&sim->node[g]);
-	sim_unthrottle(sim, g, now);
-	sim->has_tg[g] = false;
-	sim_set_limits(sim, now);
 	psi_node_forget(&sim->node[g]);
-	memset(&sim->quota[g], 0, sizeof(sim->quota[g]));
-	memset(sim->naive_quota[g], 0, sizeof(sim->naive_quota[g]));
 	memset(&sim->node[g], POISON_FREE, sizeof(sim->node[g]));
 
 	sim->parent[g] = parent;
 	sim->off[g] = false;
+	sim->throttled[g] = false;
 	sim->notify[g] = BIT(PSI_NONIDLE);
 	sim->naive_states[g] = 0;
 	memset(sim->naive[g], 0, sizeof(sim->naive[g]));
 	psi_node_init(&sim->node[g], node_of(sim, acct_group(sim, parent)));
 	sim->node[g].level = min(sim->node[parent].level + 1, U8_MAX);
-	sim->node[g].quota = &sim->quota[g];
-	sim_set_limits(sim, now);
 }
 
 /* What psi.c does when it is notified. */
@@ -698,6 +488,7 @@ static bool sim_event(struct sim *sim, const struct event *e)
 	int i = e->a % sim->nr_tasks, prev;
 	struct sim_task *t = &sim->task[i];
 	struct psi_change from;
+	bool notify;
 	u32 now;
 
 	sim->now += e->gap_ns;
@@ -729,7 +520,9 @@ static bool sim_event(struct sim *sim, const struct event *e)
 		break;
 	case REGROUP:
 		t->group = e->b % sim->nr_groups;
-		return sim_recount(sim, i, now);
+		notify = sim_recount(sim, i, now);
+		/* Another cpu.max may hold it back there. */
+		return notify | psi_node_change(sim_change(sim, i), now);
 	case MIGRATE:
 		if (i == sim->curr)
 			return false;
@@ -748,47 +541,17 @@ static bool sim_event(struct sim *sim, const struct event *e)
 	case REPLACE:
 		i = pick_empty(sim, e->b);
 		if (i)
-			sim_replace(sim, i, e->a % i, now);
+			sim_replace(sim, i, e->a % i);
 		return false;
 	case THROTTLE:
 		sim_throttle(sim, pick_group(sim, e), now);
-		return false;
-	case QUOTA:
-		sim_quota(sim, pick_group(sim, e), now);
 		return false;
 	case TRACE:
 		i = pick_group(sim, e);
 		psi_node_set_traced(&sim->node[i], !(sim->node[i].flags & PSI_NODE_TRACED));
 		return false;
-	case CONTROLLER:
-		sim_controller(sim, pick_group(sim, e), now);
-		return false;
 	}
 	return psi_node_change(sim_change(sim, i), now);
-}
-
-/* Is quota in the game here, so that the node has to take the long way? */
-static bool naive_needs_quota(const struct sim *sim, int g)
-{
-	int k;
-
-	for (k = 1; k < sim->nr_groups; k++)
-		if (sim->throttled[k] && (is_at_or_below(sim, g, k) || is_at_or_below(sim, k, g)))
-			return true;
-	return limit_of(sim, g) && !sim->has_tg[g];
-}
-
-static bool quota_agrees(struct sim *sim, int g)
-{
-	u32 times[PSI_NR_QUOTA_TIMES];
-	int t;
-
-	psi_node_quota_times(&sim->node[g], psi_units(sim->now), times);
-	for (t = 0; t < PSI_NR_QUOTA_TIMES; t++)
-		if (times[t] != (u32)sim->naive_quota[g][t])
-			return false;
-	return sim->off[g] ||
-	       !!(sim->node[g].flags & PSI_NODE_QUOTA) == naive_needs_quota(sim, g);
 }
 
 /* Return: is every node what the model says, in states and in time? */
@@ -796,10 +559,6 @@ static bool sim_agrees(struct sim *sim)
 {
 	u32 times[PSI_NR_STATES];
 	int g, s;
-
-	for (g = 1; g < sim->nr_groups; g++)
-		if (!quota_agrees(sim, g))
-			return false;
 
 	for (g = 0; g < sim->nr_groups; g++) {
 		if (psi_node_states(&sim->node[g]) != sim->naive_states[g])
@@ -817,7 +576,7 @@ static bool sim_agrees(struct sim *sim)
  * a node may tell that it is not idle because one that follows it, or did, wants
  * to know, and too far down a state may begin and end in one step.
  */
-static bool sim_notified_right(struct sim *sim, const u8 before[], bool notified)
+static bool sim_notified_right(struct sim *sim, const u16 before[], bool notified)
 {
 	int g;
 
@@ -833,7 +592,7 @@ static bool sim_notified_right(struct sim *sim, const u8 before[], bool notified
 static int replay(struct sim *sim, const struct event *events, int nr,
 		  u64 seed, u64 start)
 {
-	u8 before[MAX_GROUPS];
+	u16 before[MAX_GROUPS];
 	bool notified;
 	int i, g;
 
@@ -1084,7 +843,7 @@ static void same_states_are_not_touched(struct kunit *test)
 	psi_node_change(c, 200);
 	psi_node_change(c, 300);
 	KUNIT_EXPECT_MEMEQ(test, times, node.times, sizeof(times));
-	KUNIT_EXPECT_EQ(test, node.count[PSI_COUNT_WAITING], 3);
+	KUNIT_EXPECT_EQ(test, psi_node_count(&node, PSI_COUNT_WAITING), 3);
 }
 
 /* of a switch, what cancels out is not seen where the two paths meet. */
@@ -1359,7 +1118,7 @@ static void chains_are_short(struct kunit *test)
 	}
 
 	for (i = 0; i < deep; i++) {
-		for (n = &node[i], length = 0; psi_node_follows(n); n = n->followed)
+		for (n = &node[i], length = 0; psi_node_follows(n); n = psi_node_followed(n))
 			length++;
 		longest = max(longest, length);
 		following += length > 0;
@@ -1445,23 +1204,55 @@ static void idle_nodes_keep_no_time(struct kunit *test)
 
 static void a_wrong_count_mends(struct kunit *test)
 {
-	struct psi_change c = { .old = psi_task_contrib(RUN), .new = 0 };
+	static const u8 flags[] = { RUN, HELD, IO, MEM };
+	struct psi_change c;
 	struct psi_node node;
+	int i, bit;
 
-	/* Taken away, though it never came. */
+	for (i = 0; i < ARRAY_SIZE(flags); i++) {
+		/* Taken away, though it never came. */
+		psi_node_init(&node, NULL);
+		c = (struct psi_change) { &node, psi_task_contrib(flags[i]), 0 };
+		psi_node_change(c, 10);
+		KUNIT_EXPECT_EQ(test, node.states, 0);
+		for (bit = 0; bit < PSI_NR_COUNTS; bit++)
+			KUNIT_EXPECT_TRUE(test, !psi_node_count(&node, bit) || c.old & BIT(bit));
+		swap(c.old, c.new);
+		psi_node_change(c, 20);
+		KUNIT_EXPECT_EQ(test, node.states, psi_states(c.new));
+		for (bit = 0; bit < PSI_NR_COUNTS; bit++)
+			KUNIT_EXPECT_EQ(test, psi_node_count(&node, bit), !!(c.new & BIT(bit)));
+		swap(c.old, c.new);
+		psi_node_change(c, 30);
+		KUNIT_EXPECT_EQ(test, node.states, 0);
+
+		/* It is known of this node, and of no other. */
+		KUNIT_EXPECT_TRUE(test, node.flags & PSI_NODE_MISCOUNTED);
+	}
+}
+
+/* As many as there is room for: none of them is taken for one of another kind. */
+static void rare_counts_do_not_touch_each_other(struct kunit *test)
+{
+	static const u8 bits[] = { PSI_IOWAIT, PSI_MEMSTALL, PSI_HELD };
+	struct psi_node node;
+	int i, n;
+
 	psi_node_init(&node, NULL);
-	c.node = &node;
-	psi_node_change(c, 10);
-	KUNIT_EXPECT_EQ(test, node.states, 0);
-	swap(c.old, c.new);
-	psi_node_change(c, 20);
-	KUNIT_EXPECT_EQ(test, node.states, S(NONIDLE) | S(CPU_SOME) | S(CPU_FULL));
-	swap(c.old, c.new);
-	psi_node_change(c, 30);
-	KUNIT_EXPECT_EQ(test, node.states, 0);
+	for (n = 0; n < PSI_RARE_MAX - 1; n++)
+		for (i = 0; i < ARRAY_SIZE(bits); i++)
+			psi_node_change((struct psi_change) { &node, 0, bits[i] }, 0);
+	for (i = 0; i < PSI_NR_RARE; i++)
+		KUNIT_EXPECT_EQ(test, psi_node_count(&node, i), PSI_RARE_MAX - 1);
 
-	/* It is known of this node, and of no other. */
-	KUNIT_EXPECT_TRUE(test, node.flags & PSI_NODE_MISCOUNTED);
+	for (i = 0; i < ARRAY_SIZE(bits); i++) {
+		for (n = 0; n < PSI_RARE_MAX - 1; n++)
+			psi_node_change((struct psi_change) { &node, bits[i], 0 }, 0);
+		KUNIT_EXPECT_FALSE(test, node.contrib & bits[i]);
+	}
+	KUNIT_EXPECT_EQ(test, node.contrib, 0);
+	KUNIT_EXPECT_EQ(test, node.rare, 0);
+	KUNIT_EXPECT_FALSE(test, node.flags);
 }
 
 /* Times of a node that grow by so much. */
@@ -1518,52 +1309,54 @@ static void growth_is_no_longer_than_what_it_is_part_of(struct kunit *test)
 	expect_growth(test, folded, now, 0, 0, 0, 4);
 }
 
-/* together, quotas are not more of a stall than there is; the rest stays. */
+/* quotas are not more of a stall than there is; the rest stays. */
 static void quota_growth_is_no_longer_than_the_stall(struct kunit *test)
 {
-	u32 growth[PSI_NR_STATES] = { [PSI_CPU_SOME] = 10, [PSI_CPU_FULL] = 4 };
-	u32 folded[PSI_NR_QUOTA_TIMES] = { }, times[PSI_NR_QUOTA_TIMES];
-	const u32 now[PSI_NR_QUOTA_TIMES] = { 6, 4, 3, 1, 3, 0 };
-	const u32 first[PSI_NR_QUOTA_TIMES] = { 6, 4, 3, 0, 1, 0 };
-	const u32 rest[PSI_NR_QUOTA_TIMES] = { 0, 0, 0, 1, 2, 0 };
+	u32 folded[PSI_NR_STATES] = { }, times[PSI_NR_STATES];
+	u32 now[PSI_NR_STATES] = {
+		[PSI_CPU_SOME] = 10, [PSI_CPU_FULL] = 4, [PSI_NONIDLE] = 20,
+		[PSI_QUOTA_SOME] = 13, [PSI_QUOTA_FULL] = 5,
+	};
 
 	memcpy(times, now, sizeof(times));
-	psi_take_quota_growth(folded, times, growth);
-	KUNIT_EXPECT_MEMEQ(test, times, first, sizeof(times));
+	KUNIT_EXPECT_TRUE(test, psi_take_growth(folded, times));
+	KUNIT_EXPECT_EQ(test, times[PSI_QUOTA_SOME], 10);
+	KUNIT_EXPECT_EQ(test, times[PSI_QUOTA_FULL], 4);
+
+	now[PSI_CPU_SOME] += 5;
+	now[PSI_CPU_FULL] += 5;
+	now[PSI_NONIDLE] += 5;
 	memcpy(times, now, sizeof(times));
-	psi_take_quota_growth(folded, times, growth);
-	KUNIT_EXPECT_MEMEQ(test, times, rest, sizeof(times));
+	KUNIT_EXPECT_TRUE(test, psi_take_growth(folded, times));
+	KUNIT_EXPECT_EQ(test, times[PSI_QUOTA_SOME], 3);
+	KUNIT_EXPECT_EQ(test, times[PSI_QUOTA_FULL], 1);
 }
 
-/* a group with a cpu.max that is not used up follows, and is followed. */
-static void quotas_cost_nothing_unless_used_up(struct kunit *test)
+/* groups with a cpu.max that is used up follow, and are followed, as all others. */
+static void groups_that_are_held_back_are_followed(struct kunit *test)
 {
-	static struct psi_quota quota[DEEP];
+	const u8 run = psi_task_contrib(RUN), cpu = psi_task_contrib(CPU);
+	const u8 held = psi_task_contrib(HELD);
 	struct forks *f = plant(test, true);
+	struct psi_node *leaf = f->leaf[0];
+	u32 times[PSI_NR_STATES];
 	int i;
 
-	memset(quota, 0, sizeof(quota));
-	for (i = 0; i < DEEP; i++)
-		f->chain[0][i].quota = &quota[i];
-	for (i = 4; i < DEEP; i++)
-		psi_node_set_limit(&f->chain[0][i], &quota[i], f->now);
-	take_turns(f, ENOUGH);
+	/* 10 units on the CPU, 5 held back, 5 in contention. */
+	for (i = 0; i < ENOUGH; i++) {
+		psi_node_change((struct psi_change) { leaf, cpu, held }, f->now += 10);
+		psi_node_change((struct psi_change) { leaf, held, run }, f->now += 5);
+		psi_node_change((struct psi_change) { leaf, run, cpu }, f->now += 5);
+	}
 	KUNIT_EXPECT_EQ(test, count_following(f, 0), DEEP - 1);
-	for (i = 0; i < DEEP; i++)
-		KUNIT_EXPECT_FALSE(test, f->chain[0][i].flags & PSI_NODE_QUOTA);
-
-	/* Throttled in the middle: all of them count. */
-	for (i = 8; i < DEEP; i++)
-		psi_node_set_throttled(&f->chain[0][i], i == 8, true, f->now);
-	KUNIT_EXPECT_EQ(test, count_following(f, 0), 0);
-	take_turns(f, ENOUGH);
-	KUNIT_EXPECT_EQ(test, count_following(f, 0), 0);
-
-	for (i = 8; i < DEEP; i++)
-		psi_node_set_throttled(&f->chain[0][i], false, false, f->now);
-	take_turns(f, ENOUGH);
-	KUNIT_EXPECT_EQ(test, count_following(f, 0), DEEP - 1);
-	expect_time(test, f, &f->root, PSI_CPU_SOME, f->now / 2);
+	KUNIT_EXPECT_TRUE(test, psi_node_follows(&f->root));
+	for (i = 0; i < DEEP; i++) {
+		psi_node_times(&f->chain[0][i], f->now, times);
+		KUNIT_EXPECT_EQ(test, times[PSI_NONIDLE], 20 * ENOUGH);
+		KUNIT_EXPECT_EQ(test, times[PSI_CPU_FULL], 10 * ENOUGH);
+		KUNIT_EXPECT_EQ(test, times[PSI_QUOTA_SOME], 5 * ENOUGH);
+		KUNIT_EXPECT_EQ(test, times[PSI_QUOTA_FULL], 5 * ENOUGH);
+	}
 }
 
 /* Further down than a node can tell its level. */
@@ -1595,7 +1388,8 @@ static void very_deep_trees_count_right(struct kunit *test)
 	for (i = 0; i <= deep; i++) {
 		psi_node_times(&node[i], 10100, times);
 		waits = i <= fork ? 10000 : 5000;
-		KUNIT_EXPECT_EQ(test, node[i].count[PSI_COUNT_PRODUCTIVE], i == fork ? 2 : 1);
+		KUNIT_EXPECT_EQ(test, psi_node_count(&node[i], PSI_COUNT_PRODUCTIVE),
+				i == fork ? 2 : 1);
 		KUNIT_EXPECT_EQ(test, times[PSI_CPU_SOME], waits);
 		KUNIT_EXPECT_EQ(test, times[PSI_CPU_FULL], i <= fork ? 0 : waits);
 	}
@@ -1603,17 +1397,16 @@ static void very_deep_trees_count_right(struct kunit *test)
 
 static void changes_touch_one_cache_line(struct kunit *test)
 {
-	KUNIT_EXPECT_LE(test, offsetofend(struct psi_node, source), 64);
+	KUNIT_EXPECT_LE(test, offsetof(struct psi_node, times[PSI_QUOTA_SOME]), 64);
 	if (!IS_ENABLED(CONFIG_PSI_DEBUG))
 		KUNIT_EXPECT_LE(test, sizeof(struct psi_node), 128);
 }
 
 static struct kunit_case psi_node_cases[] = {
 	KUNIT_CASE_PARAM(rules, rule_gen_params),
-	KUNIT_CASE_PARAM(quota_rules, quota_case_gen_params),
 	KUNIT_CASE_PARAM_ATTR(random_histories, start_gen_params, { .speed = KUNIT_SPEED_SLOW }),
 	KUNIT_CASE(histories_meet_everything),
-	KUNIT_CASE(quotas_cost_nothing_unless_used_up),
+	KUNIT_CASE(groups_that_are_held_back_are_followed),
 	KUNIT_CASE(quota_growth_is_no_longer_than_the_stall),
 	KUNIT_CASE(units_have_no_bias),
 	KUNIT_CASE(adjoining_intervals_are_exact),
@@ -1631,6 +1424,7 @@ static struct kunit_case psi_node_cases[] = {
 	KUNIT_CASE(clocks_may_disagree),
 	KUNIT_CASE(idle_nodes_keep_no_time),
 	KUNIT_CASE(a_wrong_count_mends),
+	KUNIT_CASE(rare_counts_do_not_touch_each_other),
 	KUNIT_CASE(growth_without_weight_stays),
 	KUNIT_CASE(growth_is_no_longer_than_what_it_is_part_of),
 	KUNIT_CASE(very_deep_trees_count_right),

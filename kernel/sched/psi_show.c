@@ -74,34 +74,26 @@ int psi_show(struct seq_file *m, struct psi_group *group, enum psi_resource res)
 	return 0;
 }
 
+static void show_cpu_cause(struct seq_file *m, const char *name, const u64 ns[])
+{
+	seq_printf(m, "%s some=%llu full=%llu\n", name, div_u64(ns[0], NSEC_PER_USEC),
+		   div_u64(ns[1], NSEC_PER_USEC));
+}
+
 /**
- * psi_show_cpu_causes - print cpu.pressure.causes (R-19)
+ * psi_show_cpu_causes - print why tasks wait for a CPU (R-19)
  * @m:     where to
  * @group: whose
  *
  * Context: may sleep.
- * Return: 0; -ENOMEM as psi_group_read_split().
  */
-int psi_show_cpu_causes(struct seq_file *m, struct psi_group *group)
+void psi_show_cpu_causes(struct seq_file *m, struct psi_group *group)
 {
-	static const char * const name[PSI_NR_CPU_CAUSES] = {
-		[PSI_CONTENTION] = "contention",
-		[PSI_OWN_QUOTA] = "own_quota",
-		[PSI_ANCESTOR_QUOTA] = "ancestor_quota",
-		[PSI_DESCENDANT_QUOTA] = "descendant_quota",
-	};
 	struct psi_cpu_split split;
-	int i, ret;
 
-	ret = psi_group_read_split(group, &split);
-	if (ret)
-		return ret;
-
-	for (i = 0; i < PSI_NR_CPU_CAUSES; i++)
-		seq_printf(m, "%s some=%llu full=%llu\n", name[i],
-			   div_u64(split.some[i], NSEC_PER_USEC),
-			   div_u64(split.full[i], NSEC_PER_USEC));
-	return 0;
+	psi_group_read_split(group, &split);
+	show_cpu_cause(m, "contention", split.contention);
+	show_cpu_cause(m, "quota", split.quota);
 }
 
 #ifdef CONFIG_PROC_FS

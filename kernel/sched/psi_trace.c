@@ -29,7 +29,7 @@
 #include <trace/events/psi.h>
 
 /* The class psi_state of trace events has them as numbers. */
-static_assert(PSI_CPU_FULL == 5 && PSI_NONIDLE == 7);
+static_assert(PSI_CPU_FULL == 5 && PSI_NONIDLE == 7 && PSI_QUOTA_FULL == 9);
 
 static DEFINE_MUTEX(psi_trace_mutex);
 static LIST_HEAD(groups);		/* all but that of the system */
@@ -56,7 +56,7 @@ static int cpu_of_node(const struct psi_node *node)
  *
  * Context: rq lock held.
  */
-void psi_trace_states(const struct psi_node *node, u8 was)
+void psi_trace_states(const struct psi_node *node, u16 was)
 {
 	unsigned long begun = node->states & ~was, ended = was & ~node->states;
 	int cpu, s;

@@ -93,7 +93,8 @@ DECLARE_EVENT_CLASS(psi_state,
 					       { 0, "io_some" }, { 1, "io_full" },
 					       { 2, "memory_some" }, { 3, "memory_full" },
 					       { 4, "cpu_some" }, { 5, "cpu_full" },
-					       { 7, "nonidle" }))
+					       { 7, "nonidle" },
+					       { 8, "quota_some" }, { 9, "quota_full" }))
 );
 
 DEFINE_EVENT_FN(psi_state, psi_state_begin,
