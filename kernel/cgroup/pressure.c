@@ -83,16 +83,6 @@ bool cgroup_pressure_wants_files(void)
 /* ------------------------------- Groups ------------------------------- */
 
 /**
- * cgroup_pressure_init - the root's group is the system
- */
-void __init cgroup_pressure_init(void)
-{
-	cgrp_dfl_root.cgrp.psi = &psi_system;
-	if (pressure_enabled())
-		cgroup_pressure_stage = PRESSURE_FILES;
-}
-
-/**
  * cgroup_pressure_alloc - a group for a new cgroup
  * @cgrp:   the cgroup, which has its directory
  * @parent: the one above
@@ -187,19 +177,6 @@ static void gather_causes(struct cgroup *cgrp)
 	rcu_read_unlock();
 }
 
-/**
- * psi_gather_system - bring totals of the system up to date
- *
- * Context: may sleep.
- */
-void psi_gather_system(void)
-{
-	if (pressure_enabled())
-		gather_causes(&cgrp_dfl_root.cgrp);
-	else
-		psi_gather_causes(&psi_system);
-}
-
 /* ------------------------------ The switch ------------------------------ */
 
 static struct psi_group *acct_of_parent(struct cgroup *cgrp)
@@ -256,8 +233,7 @@ static void show_files(struct cgroup *cgrp, bool show)
 
 	for (res = 0; res < PSI_NR_RESOURCES; res++)
 		cgroup_file_show(&cgrp->psi_files[res], show);
-	cgroup_file_show(&cgrp->psi_memory_causes, show);
-	cgroup_file_show(&cgrp->psi_cpu_causes, show);
+	cgroup_file_show(&cgrp->psi_causes, show);
 }
 
 static int pressure_switch_show(struct seq_file *m, void *v)
@@ -316,12 +292,6 @@ static int pressure_show(struct seq_file *m, void *v)
 	return psi_show(m, seq_css(m)->cgroup->psi, resource_of(seq_cft(m)));
 }
 
-static int cpu_causes_show(struct seq_file *m, void *v)
-{
-	psi_show_cpu_causes(m, seq_css(m)->cgroup->psi);
-	return 0;
-}
-
 static int pressure_open(struct kernfs_open_file *of)
 {
 	struct cgroup_file_ctx *ctx = of->priv;
@@ -353,12 +323,14 @@ static void pressure_release(struct kernfs_open_file *of)
 	psi_trigger_close(&ctx->pressure);
 }
 
-static int memory_causes_show(struct seq_file *m, void *v)
+static int causes_show(struct seq_file *m, void *v)
 {
 	struct cgroup *cgrp = seq_css(m)->cgroup;
 
+	psi_show_cpu_causes(m, cgrp->psi);
 	gather_causes(cgrp);
-	return psi_causes_show(m, cgrp->psi);
+	psi_show_memory_causes(m, cgrp->psi);
+	return 0;
 }
 
 #define PRESSURE_FILE(res_name, res)					\
@@ -376,24 +348,33 @@ struct cftype cgroup_pressure_files[] = {
 	PRESSURE_FILE("io", PSI_IO),
 	PRESSURE_FILE("memory", PSI_MEM),
 	PRESSURE_FILE("cpu", PSI_CPU),
-#ifdef CONFIG_IRQ_TIME_ACCOUNTING
-	PRESSURE_FILE("irq", PSI_IRQ),
-#endif
 	{
-		.name = "memory.pressure.causes",
-		.file_offset = offsetof(struct cgroup, psi_memory_causes),
-		.seq_show = memory_causes_show,
-	},
-	{
-		.name = "cpu.pressure.causes",
-		.flags = CFTYPE_NOT_ON_ROOT,
-		.file_offset = offsetof(struct cgroup, psi_cpu_causes),
-		.seq_show = cpu_causes_show,
+		.name = "pressure.causes",
+		.file_offset = offsetof(struct cgroup, psi_causes),
+		.seq_show = causes_show,
 	},
 	{
 		.name = "cgroup.pressure",
 		.seq_show = pressure_switch_show,
 		.write = pressure_switch_write,
 	},
+	PRESSURE_FILE("irq", PSI_IRQ),	/* the last one: see cgroup_pressure_init() */
 	{ }	/* the end */
 };
+
+/**
+ * cgroup_pressure_init - the root's group is the system
+ *
+ * Context: once at boot, before there are files.
+ */
+void __init cgroup_pressure_init(void)
+{
+	struct cftype *irq = &cgroup_pressure_files[ARRAY_SIZE(cgroup_pressure_files) - 2];
+
+	cgrp_dfl_root.cgrp.psi = &psi_system;
+	if (pressure_enabled())
+		cgroup_pressure_stage = PRESSURE_FILES;
+	/* Where the time of interrupts is not measured, the list ends before. */
+	if (!irqtime_is_measured())
+		irq->name[0] = '\0';
+}

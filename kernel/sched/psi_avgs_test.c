@@ -5,6 +5,7 @@
 #include <kunit/test.h>
 #include <linux/math64.h>
 #include <linux/prandom.h>
+#include <linux/sched/clock.h>
 #include <linux/sched/loadavg.h>
 
 #include "psi_avgs.h"
@@ -588,6 +589,14 @@ static void quotas_have_the_weights_of_stalls(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, psi_sum_ns(&sum, PSI_QUOTA_FULL), 250 * 1024);
 }
 
+/* the files may be there, and the clock for interrupts no good any more. */
+static void irq_without_a_clock(struct kunit *test)
+{
+	if (irqtime_is_measured())
+		kunit_skip(test, "there is one");
+	KUNIT_EXPECT_EQ(test, psi_show(NULL, &psi_system, PSI_IRQ), -EOPNOTSUPP);
+}
+
 static struct kunit_case psi_avgs_cases[] = {
 	KUNIT_CASE(tasks_257_on_256_cpus),
 	KUNIT_CASE(one_of_four_stalled_on_memory),
@@ -609,6 +618,7 @@ static struct kunit_case psi_avgs_cases[] = {
 	KUNIT_CASE_PARAM(readers_take_nothing_away, late_gen_params),
 	KUNIT_CASE(split_adds_up),
 	KUNIT_CASE(quotas_have_the_weights_of_stalls),
+	KUNIT_CASE(irq_without_a_clock),
 	{ }
 };
 

@@ -477,7 +477,7 @@ struct psi_cause_shard *psi_cause_shards_alloc(gfp_t gfp)
 	return kvcalloc(psi_cause_nr_shards(), sizeof(struct psi_cause_shard), gfp);
 }
 
-/* ------------------------------ The files ------------------------------ */
+/* ------------------------------ The file ------------------------------ */
 
 /**
  * psi_gather_causes - one group's part of bringing totals up to date (R-6)
@@ -491,26 +491,13 @@ void psi_gather_causes(struct psi_group *group)
 }
 
 /**
- * psi_gather_system - bring totals of the system up to date
- *
- * Kernels with cgroups have another one, which begins with those.
- *
- * Context: may sleep.
- */
-void __weak psi_gather_system(void)
-{
-	psi_gather_causes(&psi_system);
-}
-
-/**
- * psi_causes_show - print the causes of memory stalls (R-19)
+ * psi_show_memory_causes - print the causes of memory stalls (R-19)
  * @m:     where to
  * @group: whose; its totals are up to date
  *
  * Context: may sleep.
- * Return: 0.
  */
-int psi_causes_show(struct seq_file *m, struct psi_group *group)
+void psi_show_memory_causes(struct seq_file *m, struct psi_group *group)
 {
 	struct psi_cause_sum sums[PSI_NR_CAUSES];
 	int c;
@@ -521,8 +508,8 @@ int psi_causes_show(struct seq_file *m, struct psi_group *group)
 		memcpy(sums, group->causes.shown, sizeof(sums));
 
 	for (c = 0; c < PSI_NR_CAUSES; c++)
-		seq_printf(m, "%s count=%llu total=%llu max=%llu\n", psi_cause_names[c + 1],
-			   sums[c].count, div_u64(sums[c].total, NSEC_PER_USEC),
+		seq_printf(m, "memory.%s count=%llu total=%llu max=%llu\n",
+			   psi_cause_names[c + 1], sums[c].count,
+			   div_u64(sums[c].total, NSEC_PER_USEC),
 			   div_u64(sums[c].max, NSEC_PER_USEC));
-	return 0;
 }

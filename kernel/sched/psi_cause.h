@@ -116,11 +116,10 @@ void psi_cause_move(struct task_struct *p, struct psi_group *group, unsigned int
 unsigned int psi_cause_nr_shards(void);
 struct psi_cause_shard *psi_cause_shards_alloc(gfp_t gfp);
 
-/* the files */
+/* the file */
 struct psi_group;
 struct seq_file;
 void psi_gather_causes(struct psi_group *group);
-int psi_causes_show(struct seq_file *m, struct psi_group *group);
-void psi_gather_system(void);
+void psi_show_memory_causes(struct seq_file *m, struct psi_group *group);
 
 #endif /* _KERNEL_SCHED_PSI_CAUSE_H */

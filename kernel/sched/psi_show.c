@@ -53,7 +53,7 @@ static void show_line(struct seq_file *m, const char *name,
  * @res:   of what
  *
  * Context: may sleep.
- * Return: 0; -EOPNOTSUPP for PSI_IRQ without a clock for interrupts.
+ * Return: 0; -EOPNOTSUPP for PSI_IRQ if the clock for interrupts is no good any more.
  */
 int psi_show(struct seq_file *m, struct psi_group *group, enum psi_resource res)
 {
@@ -76,7 +76,7 @@ int psi_show(struct seq_file *m, struct psi_group *group, enum psi_resource res)
 
 static void show_cpu_cause(struct seq_file *m, const char *name, const u64 ns[])
 {
-	seq_printf(m, "%s some=%llu full=%llu\n", name, div_u64(ns[0], NSEC_PER_USEC),
+	seq_printf(m, "cpu.%s some=%llu full=%llu\n", name, div_u64(ns[0], NSEC_PER_USEC),
 		   div_u64(ns[1], NSEC_PER_USEC));
 }
 
@@ -108,7 +108,6 @@ void psi_show_cpu_causes(struct seq_file *m, struct psi_group *group)
 struct psi_proc_file {
 	const char		*path;
 	const char		*name_in_group;
-	int			(*show)(struct seq_file *m, void *unused);
 	enum psi_resource	res;
 };
 
@@ -211,25 +210,11 @@ static int psi_proc_show(struct seq_file *m, void *unused)
 	return psi_show(m, &psi_system, f->what->res);
 }
 
-static int psi_proc_causes_show(struct seq_file *m, void *unused)
-{
-	psi_gather_system();
-	return psi_causes_show(m, &psi_system);
-}
-
 static const struct psi_proc_file psi_files[] = {
-	{ "pressure/io",	"io.pressure",		psi_proc_show, PSI_IO },
-	{ "pressure/memory",	"memory.pressure",	psi_proc_show, PSI_MEM },
-	{ "pressure/cpu",	"cpu.pressure",		psi_proc_show, PSI_CPU },
-#ifdef CONFIG_IRQ_TIME_ACCOUNTING
-	{ "pressure/irq",	"irq.pressure",		psi_proc_show, PSI_IRQ },
-#endif
-};
-
-static const struct psi_proc_file psi_causes_file = {
-	.path		= "pressure/memory.causes",
-	.name_in_group	= "memory.pressure.causes",
-	.show		= psi_proc_causes_show,
+	{ "pressure/io",	"io.pressure",		PSI_IO },
+	{ "pressure/memory",	"memory.pressure",	PSI_MEM },
+	{ "pressure/cpu",	"cpu.pressure",		PSI_CPU },
+	{ "pressure/irq",	"irq.pressure",		PSI_IRQ },
 };
 
 static int psi_proc_open(struct inode *inode, struct file *file)
@@ -254,7 +239,7 @@ static int psi_proc_open(struct inode *inode, struct file *file)
 	f->listener.wait = &wait->own;
 	wait->of_group = of_group;
 
-	ret = single_open(file, what->show, f);
+	ret = single_open(file, psi_proc_show, f);
 	if (ret)
 		goto put;
 
@@ -357,32 +342,6 @@ static const struct proc_ops psi_proc_ops = {
 	.proc_release	= psi_proc_release,
 };
 
-/* Nothing to be asked of these by writing, and of the system's, nothing to wait for. */
-static ssize_t psi_proc_causes_write(struct file *file, const char __user *ubuf,
-				     size_t len, loff_t *ppos)
-{
-	struct file *of_group = group_file_of(file);
-
-	return of_group ? write_to_group(of_group, ubuf, len, ppos) : -EIO;
-}
-
-static __poll_t psi_proc_causes_poll(struct file *file, poll_table *pt)
-{
-	struct file *of_group = group_file_of(file);
-
-	/* Nobody is ever woken. */
-	return of_group ? vfs_poll(of_group, NULL) : DEFAULT_POLLMASK;
-}
-
-static const struct proc_ops psi_proc_causes_ops = {
-	.proc_open	= psi_proc_open,
-	.proc_read_iter	= psi_proc_read_iter,
-	.proc_lseek	= psi_proc_lseek,
-	.proc_write	= psi_proc_causes_write,
-	.proc_poll	= psi_proc_causes_poll,
-	.proc_release	= psi_proc_release,
-};
-
 /**
  * psi_proc_add - let there be /proc/pressure
  *
@@ -391,15 +350,16 @@ static const struct proc_ops psi_proc_causes_ops = {
  */
 int psi_proc_add(void)
 {
-	bool done;
+	bool done = proc_mkdir("pressure", NULL);
+	const struct psi_proc_file *f;
 	int i;
 
-	done = proc_mkdir("pressure", NULL) &&
-	       proc_create_data(psi_causes_file.path, 0444, NULL, &psi_proc_causes_ops,
-				(void *)&psi_causes_file);
-	for (i = 0; done && i < ARRAY_SIZE(psi_files); i++)
-		done = proc_create_data(psi_files[i].path, PSI_FILE_MODE, NULL, &psi_proc_ops,
-					(void *)&psi_files[i]);
+	for (i = 0; done && i < ARRAY_SIZE(psi_files); i++) {
+		f = &psi_files[i];
+		if (f->res != PSI_IRQ || irqtime_is_measured())
+			done = proc_create_data(f->path, PSI_FILE_MODE, NULL, &psi_proc_ops,
+						(void *)f);
+	}
 	if (!done)
 		psi_proc_remove();
 	return done ? 0 : -ENOMEM;
