@@ -12,26 +12,16 @@
 /* How often to try a file again that was not there. */
 #define RETRY_S		5
 
-static const struct {
-	const char	*of_system;	/* NULL: there is none */
-	const char	*of_cgroup;
-} files[NR_CAUSES_FILES] = {
-	[CPU_CAUSES]	= { NULL,		"cpu.pressure.causes" },
-	[MEMORY_CAUSES]	= { "memory.causes",	"memory.pressure.causes" },
-	[CPU_STAT]	= { NULL,		"cpu.stat" },
-	[MEMORY_EVENTS]	= { NULL,		"memory.events" },
+static const char *const files[NR_CAUSES_FILES] = {
+	[ALL_CAUSES]	= "pressure.causes",
+	[CPU_STAT]	= "cpu.stat",
+	[MEMORY_EVENTS]	= "memory.events",
 };
 
-static int parse(enum causes_file which, const char *text, struct cause *cause)
+/* Of the system, only the causes; they are those of the root, unless that is a container's. */
+static bool has_file(const struct group *group, enum causes_file which)
 {
-	switch (which) {
-	case CPU_CAUSES:
-		return causes_parse(text, CPU, cause);
-	case MEMORY_CAUSES:
-		return causes_parse(text, MEMORY, cause);
-	default:
-		return stats_parse(text, cause);
-	}
+	return !group->is_system || (group->has_dir && which == ALL_CAUSES);
 }
 
 /* Let what was read the last time be what was before. */
@@ -72,7 +62,6 @@ const struct causes *group_causes(struct tree *tree, struct group *group, enum c
 	struct causes *causes = &group->causes[which];
 	struct cause cause[MAX_CAUSES];
 	char text[TEXT_SIZE];
-	const char *file;
 	bool fresh = causes->nr && causes->round == tree->round - 1;
 	double at_s = now_s();
 	int nr;
@@ -80,15 +69,15 @@ const struct causes *group_causes(struct tree *tree, struct group *group, enum c
 	if (causes->nr && causes->round == tree->round)
 		return causes;
 
-	file = group->is_system ? files[which].of_system : files[which].of_cgroup;
-	if (!file || (causes->absent_s && at_s - causes->absent_s < RETRY_S))
+	if (!has_file(group, which) ||
+	    (causes->absent_s && at_s - causes->absent_s < RETRY_S))
 		return NULL;
-	if (!group_read(tree, group, file, &causes->fd, text)) {
+	if (!group_read(tree, group, false, files[which], &causes->fd, text)) {
 		causes->absent_s = at_s;
 		return NULL;
 	}
 	causes->absent_s = 0;
-	nr = parse(which, text, cause);
+	nr = which == ALL_CAUSES ? causes_parse(text, cause) : stats_parse(text, cause);
 	shift(causes);
 	if (!nr || !store(causes, cause, nr))
 		return NULL;
@@ -99,13 +88,14 @@ const struct causes *group_causes(struct tree *tree, struct group *group, enum c
 }
 
 /* The value that the cause had before; 0 if the cause is new. */
-static uint64_t value_before(const struct causes *causes, const char *name, int value)
+static uint64_t value_before(const struct causes *causes, const struct cause *cause, int value)
 {
+	const struct cause *before = causes->before;
 	int i;
 
 	for (i = 0; i < causes->nr_before; i++) {
-		if (!strcmp(causes->before[i].name, name))
-			return causes->before[i].value[value];
+		if (before[i].of == cause->of && !strcmp(before[i].name, cause->name))
+			return before[i].value[value];
 	}
 	return 0;
 }
@@ -139,7 +129,7 @@ int find_cause(const struct causes *causes, const char *name)
 double cause_rate(const struct causes *causes, int i, int value)
 {
 	const struct cause *cause = &causes->cause[i];
-	uint64_t before = value_before(causes, cause->name, value);
+	uint64_t before = value_before(causes, cause, value);
 
 	if (causes->span_s <= 0 || cause->value[value] < before)
 		return -1;
@@ -150,9 +140,8 @@ static void read_all(struct tree *tree, struct group *group)
 {
 	int i;
 
-	if (!group_causes(tree, group, CPU_CAUSES))
+	if (!group_causes(tree, group, ALL_CAUSES))
 		group_causes(tree, group, CPU_STAT);
-	group_causes(tree, group, MEMORY_CAUSES);
 	for (i = 0; i < group->nr_children; i++)
 		read_all(tree, group->child[i]);
 }

@@ -31,12 +31,13 @@ static int compare(const void *left, const void *right)
 }
 
 /* Those that there were at all. */
-static int in_order(const struct causes *causes, int value, struct entry *entry)
+static int in_order(const struct causes *causes, enum resource resource, int value,
+		    struct entry *entry)
 {
 	int nr = 0, i;
 
 	for (i = 0; i < causes->nr; i++) {
-		if (!causes->cause[i].value[value])
+		if (causes->cause[i].of != resource || !causes->cause[i].value[value])
 			continue;
 		entry[nr].i = i;
 		entry[nr].rate = cause_rate(causes, i, value);
@@ -123,12 +124,13 @@ static void events_line(struct tree *tree, struct group *group, struct explanati
 			 (unsigned long long)events->cause[max].value[0]);
 }
 
-static void lines(const struct causes *causes, int value, struct explanation *why,
+static void lines(const struct causes *causes, enum resource resource, int value,
+		  struct explanation *why,
 		  void (*write)(const struct causes *causes, const struct entry *entry,
 				char *line))
 {
 	struct entry entry[MAX_CAUSES];
-	int nr = in_order(causes, value, entry), i;
+	int nr = in_order(causes, resource, value, entry), i;
 	char *line;
 
 	for (i = 0; i < nr; i++) {
@@ -149,15 +151,12 @@ void explain(struct tree *tree, struct group *group, struct explanation *why)
 	const struct causes *causes;
 
 	why->nr = 0;
-	causes = group_causes(tree, group, CPU_CAUSES);
-	if (causes)
-		lines(causes, SOME_US, why, cpu_line);
-	else
+	causes = group_causes(tree, group, ALL_CAUSES);
+	if (!causes) {
 		throttled_line(tree, group, why);
-
-	causes = group_causes(tree, group, MEMORY_CAUSES);
-	if (causes)
-		lines(causes, TOTAL_US, why, memory_line);
-	else
 		events_line(tree, group, why);
+		return;
+	}
+	lines(causes, CPU, SOME_US, why, cpu_line);
+	lines(causes, MEMORY, TOTAL_US, why, memory_line);
 }

@@ -32,14 +32,6 @@ void files_init(struct tree *tree)
 		tree->max_open = limit.rlim_cur - SPARE;
 }
 
-/* The files of a cgroup are called differently: cpu and cpu.causes are cpu.pressure... */
-static int open_file(const struct tree *tree, const struct group *group, const char *file)
-{
-	if (group->is_system)
-		return open_below(tree->source->system_fd, "", file, O_RDONLY);
-	return open_below(tree->source->cgroup_fd, group->dir, file, O_RDONLY);
-}
-
 /**
  * kept_close - close a file that group_read() may have kept open
  * @tree:    whose it is
@@ -58,14 +50,15 @@ void kept_close(struct tree *tree, int *kept_fd)
  * group_read - read a file of a group
  * @tree:    whose group it is
  * @group:   the group
+ * @in_proc: is the file in /proc/pressure? Else it is in the group's directory.
  * @file:    the name of the file
  * @kept_fd: the file if it is open, -1 if not; the same afterwards
  * @text:    room for TEXT_SIZE
  *
  * Return: whether it could be read; errno is set if not, and the file is not open.
  */
-bool group_read(struct tree *tree, struct group *group, const char *file, int *kept_fd,
-		char *text)
+bool group_read(struct tree *tree, struct group *group, bool in_proc, const char *file,
+		int *kept_fd, char *text)
 {
 	int fd, error;
 
@@ -76,7 +69,10 @@ bool group_read(struct tree *tree, struct group *group, const char *file, int *k
 		kept_close(tree, kept_fd);
 	}
 
-	fd = open_file(tree, group, file);
+	if (in_proc)
+		fd = open_below(tree->source->system_fd, "", file, O_RDONLY);
+	else
+		fd = open_below(tree->source->cgroup_fd, group->dir, file, O_RDONLY);
 	if (fd < 0)
 		return false;
 	if (!read_whole(fd, text)) {

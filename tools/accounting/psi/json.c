@@ -103,20 +103,20 @@ static json_object *memory_cause(const struct causes *causes, int i)
 }
 
 static void add_causes(json_object *object, const char *key, const struct causes *causes,
+		       enum resource resource,
 		       json_object *(*one)(const struct causes *causes, int i))
 {
-	json_object *all;
+	json_object *all = json_object_new_object();
 	int i;
 
-	if (!causes)
-		return;
-	all = json_object_new_object();
-	for (i = 0; i < causes->nr; i++)
-		json_object_object_add(all, causes->cause[i].name, one(causes, i));
+	for (i = 0; i < causes->nr; i++) {
+		if (causes->cause[i].of == resource)
+			json_object_object_add(all, causes->cause[i].name, one(causes, i));
+	}
 	json_object_object_add(object, key, all);
 }
 
-/* On kernels without cpu.pressure.causes. */
+/* On kernels without pressure.causes. */
 static void add_throttled(json_object *object, struct tree *tree, struct group *group)
 {
 	const struct causes *stat = group_causes(tree, group, CPU_STAT);
@@ -130,14 +130,14 @@ static void add_throttled(json_object *object, struct tree *tree, struct group *
 
 static void add_all_causes(json_object *object, struct tree *tree, struct group *group)
 {
-	const struct causes *cpu = group_causes(tree, group, CPU_CAUSES);
+	const struct causes *causes = group_causes(tree, group, ALL_CAUSES);
 
-	if (cpu)
-		add_causes(object, "cpu_causes", cpu, cpu_cause);
-	else
+	if (!causes) {
 		add_throttled(object, tree, group);
-	add_causes(object, "memory_causes", group_causes(tree, group, MEMORY_CAUSES),
-		   memory_cause);
+		return;
+	}
+	add_causes(object, "cpu_causes", causes, CPU, cpu_cause);
+	add_causes(object, "memory_causes", causes, MEMORY, memory_cause);
 }
 
 static json_object *group_object(struct tree *tree, struct group *group, bool causes,

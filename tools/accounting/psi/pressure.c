@@ -83,19 +83,41 @@ bool pressure_parse(const char *text, struct pressure *pressure)
 	return any;
 }
 
-static bool cause_parse(const char *line, enum resource resource, struct cause *cause)
+/* What has causes: a line begins with its name and a dot. */
+static bool resource_parse(const char **line, enum resource *resource)
+{
+	static const enum resource resources[] = { CPU, MEMORY };
+	size_t len = strcspn(*line, ".\n "), i;
+
+	for (i = 0; i < sizeof(resources) / sizeof(resources[0]); i++) {
+		*resource = resources[i];
+		if ((*line)[len] == '.' && len == strlen(resource_names[*resource]) &&
+		    !strncmp(*line, resource_names[*resource], len)) {
+			*line += len + 1;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool cause_parse(const char *line, struct cause *cause)
 {
 	static const char *const keys[][NR_CAUSE_VALUES] = {
 		[CPU]		= { "some", "full", NULL },
 		[MEMORY]	= { "count", "total", "max" },
 	};
-	size_t len = strcspn(line, "\n ");
+	enum resource resource;
 	bool any = false;
+	size_t len;
 	int i;
 
+	if (!resource_parse(&line, &resource))
+		return false;
+	len = strcspn(line, "\n ");
 	if (!len || len >= sizeof(cause->name))
 		return false;
 	memset(cause, 0, sizeof(*cause));
+	cause->of = resource;
 	memcpy(cause->name, line, len);
 	for (i = 0; i < NR_CAUSE_VALUES && keys[resource][i]; i++)
 		any |= field_us(line, keys[resource][i], &cause->value[i]);
@@ -103,19 +125,18 @@ static bool cause_parse(const char *line, enum resource resource, struct cause *
 }
 
 /**
- * causes_parse - read the text of a causes file
- * @text:     all of it, with a NUL at the end
- * @resource: CPU or MEMORY
- * @causes:   room for MAX_CAUSES
+ * causes_parse - read the text of pressure.causes
+ * @text:   all of it, with a NUL at the end
+ * @causes: room for MAX_CAUSES
  *
- * Return: how many there are.
+ * Return: how many there are, of CPU and MEMORY.
  */
-int causes_parse(const char *text, enum resource resource, struct cause *causes)
+int causes_parse(const char *text, struct cause *causes)
 {
 	int nr = 0;
 
 	for (; text && nr < MAX_CAUSES; text = next_line(text)) {
-		if (cause_parse(text, resource, &causes[nr]))
+		if (cause_parse(text, &causes[nr]))
 			nr++;
 	}
 	return nr;

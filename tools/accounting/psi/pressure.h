@@ -70,11 +70,12 @@ enum cpu_value {
 
 /* A line of a causes file; value[] goes by memory_value or cpu_value, or has one number. */
 struct cause {
+	enum resource	of;		/* CPU or MEMORY */
 	char		name[CAUSE_NAME_SIZE];
 	uint64_t	value[NR_CAUSE_VALUES];
 };
 
-int causes_parse(const char *text, enum resource resource, struct cause *causes);
+int causes_parse(const char *text, struct cause *causes);
 int stats_parse(const char *text, struct cause *causes);
 enum cause_kind cause_kind(const struct cause *cause);
 

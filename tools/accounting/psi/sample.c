@@ -122,7 +122,7 @@ static void sample(struct tree *tree, struct group *group, enum resource resourc
 		 group->is_system ? "" : ".pressure");
 	at_s = now_s();
 	reading->read_s = at_s;
-	if (!group_read(tree, group, file, &reading->fd, text) ||
+	if (!group_read(tree, group, group->is_system, file, &reading->fd, text) ||
 	    !pressure_parse(text, &reading->pressure)) {
 		reading->state = ABSENT;
 		keep(reading, at_s);

@@ -48,8 +48,7 @@ struct causes {
 };
 
 enum causes_file {
-	CPU_CAUSES,
-	MEMORY_CAUSES,
+	ALL_CAUSES,
 	CPU_STAT,		/* these are on all kernels, and tell less */
 	MEMORY_EVENTS,
 	NR_CAUSES_FILES,
@@ -59,7 +58,7 @@ struct group {
 	char			*dir;		/* "" or "/a/b" */
 	ino_t			ino;		/* of that, as the next one may have the name */
 	const char		*name;		/* the last part of it */
-	bool			is_system;	/* its files are those of /proc/pressure */
+	bool			is_system;	/* its pressure is that of /proc/pressure */
 	bool			has_dir;	/* what is below it has to be looked for */
 	bool			seen;		/* by the scan that is going on */
 	bool			folded;		/* this and the next two belong to view.c */
@@ -108,8 +107,8 @@ void group_free_causes(struct group *group);
 
 /* files.c */
 void files_init(struct tree *tree);
-bool group_read(struct tree *tree, struct group *group, const char *file, int *kept_fd,
-		char *text);
+bool group_read(struct tree *tree, struct group *group, bool in_proc, const char *file,
+		int *kept_fd, char *text);
 void kept_close(struct tree *tree, int *kept_fd);
 
 #endif

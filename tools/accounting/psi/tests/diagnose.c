@@ -28,7 +28,7 @@ static const struct group groups[] = {
 	{ "/shop/database", "memcg_high", NULL,	"a group over memory.high" },
 	{ "/shop/import", "memcg_max", NULL,	"a group over memory.max, in reclaim" },
 	{ "/shop/search", "thrashing", "readback", "a group that thrashes its page cache" },
-	{ "/shop/report", "own_quota", NULL,	"a group that is throttled by cpu.max" },
+	{ "/shop/report", "quota", NULL,	"a group that is throttled by cpu.max" },
 	{ "/shop/web", "contention", NULL,	"a group that competes for a CPU" },
 	{ "/shop/idle", NULL, NULL,		"a group that nothing ails" },
 };
@@ -143,14 +143,12 @@ static bool between(double low, double value, double high)
  */
 static void diagnose_quota(struct json_object *lines)
 {
-	result(between(60, cpu_cause(lines, SHOP "/report", "own_quota"), 82),
+	result(between(60, cpu_cause(lines, SHOP "/report", "quota"), 82),
 	       "how much is lost to cpu.max");
 	result(between(95, cpu_cause(lines, SHOP "/web", "contention"), 101),
 	       "how much is lost to others");
-	result(!cpu_cause(lines, SHOP, "own_quota") &&
-	       cpu_cause(lines, SHOP, "descendant_quota") > 1 &&
-	       cpu_cause(lines, SHOP, "contention") > 1,
-	       "the group above has a quota below it, none of its own, and contention");
+	result(cpu_cause(lines, SHOP, "quota") > 1 && cpu_cause(lines, SHOP, "contention") > 1,
+	       "the group above has both, a quota and contention");
 }
 
 /* Return: the objects that @command prints, one a line. */

@@ -29,9 +29,9 @@ GROUPS = {
     "/idle": (0, 0, 0, 0, 0, 0),
 }
 SYSTEM = (320e3, 0, 350e3, 180e3, 300e3, 160e3)
-CAUSES = "memcg_high count={:06} total={:012} max=48211\n" \
-         "readback count={:06} total={:012} max=9120\n" \
-         "background_kswapd count={:06} total={:012} max=4100\n"
+CAUSES = "memory.memcg_high count={:06} total={:012} max=48211\n" \
+         "memory.readback count={:06} total={:012} max=9120\n" \
+         "memory.background_kswapd count={:06} total={:012} max=4100\n"
 
 
 def move(groups, second):
@@ -56,7 +56,7 @@ def main():
         database = groups[list(GROUPS).index("/shop/database")][0]
         for second in range(ROUNDS):
             move([(fake.system, SYSTEM), *groups], second)
-            database.write("memory.pressure.causes",
+            database.write("pressure.causes",
                            CAUSES.format(20 * second, 580000 * second, 60 * second,
                                          42000 * second, 5 * second, 3000 * second))
             text = terminal.round()

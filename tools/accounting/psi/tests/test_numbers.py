@@ -92,11 +92,13 @@ def test_backwards(fake):
 def test_memory_causes(fake):
     """causes of memory have their kind and what they grow by; a new one is a new key"""
     group = fake.group("/a")
-    text = ("direct_reclaim count=12 total=34567 max=890\n"
-            "background_kswapd count=1 total=2 max=3\n"
-            "requested_reclaim count=4 total=5 max=6\n"
-            "brand_new count={count} total={total} max=7\n")
-    group.write("memory.pressure.causes", text.format(count=0, total=0))
+    text = ("cpu.contention some=1 full=1\n"
+            "memory.direct_reclaim count=12 total=34567 max=890\n"
+            "memory.background_kswapd count=1 total=2 max=3\n"
+            "memory.requested_reclaim count=4 total=5 max=6\n"
+            "memory.brand_new count={count} total={total} max=7\n"
+            "other.thing count=1 total=2 max=3\nmemory count=1 total=2 max=3\n")
+    group.write("pressure.causes", text.format(count=0, total=0))
     rounds = fake.follow()
     causes = rounds.of("/a", lambda each:
                        each["memory_causes"]["brand_new"]["now_per_s"] is not None)
@@ -107,34 +109,39 @@ def test_memory_causes(fake):
     first = causes["direct_reclaim"]
     assert (first["count"], first["total_us"], first["max_us"]) == (12, 34567, 890), first
     assert first["now_ms_per_s"] == 0 and first["now_per_s"] == 0, first
-    group.write("memory.pressure.causes", text.format(count=10, total=20000))
+    group.write("pressure.causes", text.format(count=10, total=20000))
     grown = rounds.of("/a")["memory_causes"]["brand_new"]
     assert (grown["now_per_s"], grown["now_ms_per_s"]) == (10, 20), grown
 
 
 def test_system_causes(fake):
-    """causes of the system are in a file of another name"""
-    fake.system.write("memory.causes", "thrashing count=1 total=2 max=2\n")
+    """causes of the system are those of the root, but not in a container"""
+    root = lib.Group(fake.cgroup_dir, ".pressure")
+    root.write("pressure.causes", "memory.thrashing count=1 total=2 max=2\n")
     assert fake.json()["system"]["memory_causes"]["thrashing"]["total_us"] == 2
+    root.write("cgroup.type", "domain\n")
+    found = fake.json()
+    assert "memory_causes" not in found["system"]
+    assert found["/"]["memory_causes"]["thrashing"]["total_us"] == 2
 
 
 def test_cpu_causes(fake):
     """causes of cpu have both lines, and what they grow by"""
     group = fake.group("/a")
-    text = "contention some={:09} full=0\nown_quota some={:09} full={:09}\n"
-    group.write("cpu.pressure.causes", text.format(5, 20, 10))
+    text = "cpu.contention some={:09} full=0\ncpu.quota some={:09} full={:09}\n"
+    group.write("pressure.causes", text.format(5, 20, 10))
     rounds = fake.follow("-d", "500ms")
     rounds.of("/a")
-    group.write("cpu.pressure.causes", text.format(5, 2020, 1010))
+    group.write("pressure.causes", text.format(5, 2020, 1010))
     found = rounds.of("/a")["cpu_causes"]
-    quota = found["own_quota"]
+    quota = found["quota"]
     assert (quota["some_us"], quota["full_us"]) == (2020, 1010), quota
     assert (quota["some_now_pct"], quota["full_now_pct"]) == (0.4, 0.2), quota
     assert found["contention"]["some_now_pct"] == 0
 
 
 def test_throttled(fake):
-    """where there is no cpu.pressure.causes, what cpu.stat says of throttling"""
+    """where there is no pressure.causes, what cpu.stat says of throttling"""
     group = fake.group("/a")
     group.write("cpu.stat", "usage_usec 7\nnr_throttled 2\nthrottled_usec 0012000\n")
     fake.group("/b")
@@ -147,7 +154,7 @@ def test_throttled(fake):
 
 def test_no_causes(fake):
     """--no-causes leaves them out"""
-    fake.group("/a").write("memory.pressure.causes", "other count=1 total=2 max=2\n")
+    fake.group("/a").write("pressure.causes", "memory.other count=1 total=2 max=2\n")
     assert "memory_causes" in fake.json()["/a"]
     assert "memory_causes" not in fake.json("--no-causes")["/a"]
 
@@ -155,8 +162,8 @@ def test_no_causes(fake):
 def test_documented(fake):
     """every key of the JSON is in the document"""
     group = fake.group("/a")
-    group.write("memory.pressure.causes", "other count=1 total=2 max=2\n")
-    group.write("cpu.pressure.causes", "contention some=1 full=1\n")
+    group.write("pressure.causes", "cpu.contention some=1 full=1\n"
+                                   "memory.other count=1 total=2 max=2\n")
     fake.group("/b").write("cpu.stat", "throttled_usec 1\n")
     fake.system.write("irq", lib.line("full"))
     document = lib.HERE
@@ -253,8 +260,8 @@ def test_text(fake):
     """text has the same order, the names at the end, and the causes below"""
     group = fake.group("/a")
     group.stall("memory", 100, some_avg10=50)
-    group.write("memory.pressure.causes", "memcg_high count=3 total=2500000 max=70000\n"
-                                          "other count=0 total=0 max=0\n")
+    group.write("pressure.causes", "memory.memcg_high count=3 total=2500000 max=70000\n"
+                                   "memory.other count=0 total=0 max=0\n")
     fake.group("/b")
     status, output, _ = fake.run("psitop", "-1")
     assert status == 0

@@ -95,10 +95,11 @@ def test_narrow(fake):
 def test_explained(fake):
     """the causes of the chosen group are below the table, those that grow first"""
     group = fake.group("/a")
-    causes = ("memcg_high count={:03} total={:09} max=900\nthrashing count=5 total=5000000000 max=1000\n"
-              "background_kswapd count=1 total=100 max=100\n")
-    group.write("memory.pressure.causes", causes.format(1, 2000))
-    group.write("cpu.pressure.causes", "own_quota some=5 full=5\ncontention some=0 full=0\n")
+    causes = ("cpu.quota some=5 full=5\ncpu.contention some=0 full=0\n"
+              "memory.memcg_high count={:03} total={:09} max=900\n"
+              "memory.thrashing count=5 total=5000000000 max=1000\n"
+              "memory.background_kswapd count=1 total=100 max=100\n")
+    group.write("pressure.causes", causes.format(1, 2000))
     terminal = fake.terminal()
     terminal.until("no causes are known")
     terminal.press("Down")
@@ -106,11 +107,11 @@ def test_explained(fake):
     text = terminal.round()
     assert re.search(r"^memory +thrashing +0\.0 ms/s", text, re.M), text
     assert re.search(r"── /a ──", text), text
-    assert re.search(r"^cpu +own_quota +some +0\.0 %", text, re.M), text
+    assert re.search(r"^cpu +quota +some +0\.0 %", text, re.M), text
     assert "contention" not in text, "what never was is not told"
     assert text.index("thrashing") < text.index("memcg_high") < text.index("kswapd"), text
     assert "ahead of need" in text, text
-    group.write("memory.pressure.causes", causes.format(2, 3000))
+    group.write("pressure.causes", causes.format(2, 3000))
     text = terminal.round()
     assert text.index("memcg_high") < text.index("thrashing"), text
     terminal.press("e")
