@@ -75,7 +75,7 @@ static void expect_mode(const char *group, const char *file)
 	EXPECT(st.st_mode == (S_IFREG | 0644), "%s: mode %o", path, st.st_mode);
 }
 
-/* irq may be missing, or have no clock, where the whole system has none. */
+/* irq is missing where the whole system has none. */
 static void expect_pressure_file(const char *group, enum psi_resource res)
 {
 	struct psi_sample sample;

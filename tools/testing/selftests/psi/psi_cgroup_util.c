@@ -165,7 +165,7 @@ int nr_resources(const char *group)
 	struct psi_sample sample;
 	int ret = read_group(group, PSI_IRQ, &sample);
 
-	return ret == -ENOENT || ret == -EOPNOTSUPP ? PSI_IRQ : PSI_NR_RESOURCES;
+	return ret == -ENOENT ? PSI_IRQ : PSI_NR_RESOURCES;
 }
 
 int set_pressure(const char *group, bool on)

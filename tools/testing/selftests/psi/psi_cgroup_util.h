@@ -55,7 +55,7 @@ int open_group(const char *group, enum psi_resource res, int flags);
 int read_group(const char *group, enum psi_resource res,
 	       struct psi_sample *sample);
 
-/* Those that can be read: all, or all but the last one, irq. */
+/* Those that there are: all, or all but the last one, irq. */
 int nr_resources(const char *group);
 
 /* Switches accounting on or off, via cgroup.pressure; 0 or -errno. */

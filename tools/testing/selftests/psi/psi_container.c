@@ -33,7 +33,7 @@
 #define SOMEBODY	1000		/* a uid without privileges */
 #define PLACE		"/tmp/psi_container"
 #define MAX_TEXT	2048
-#define IRQ_FILE	4		/* which may be missing */
+#define IRQ_FILE	3		/* which may be missing */
 
 /* ---- mounts ---- */
 
@@ -167,7 +167,6 @@ static const char * const files[][2] = {
 	{ "cpu",		"cpu.pressure" },
 	{ "memory",		"memory.pressure" },
 	{ "io",			"io.pressure" },
-	{ "memory.causes",	"memory.pressure.causes" },
 	{ "irq",		"irq.pressure" },
 };
 
@@ -697,12 +696,6 @@ static enum psi_result errnos(void)
 	}
 	EXPECT(busy && refused, "nothing was accepted, or refused");
 
-	i = write_trigger(must_open(proc, "memory.causes", O_RDWR), "x", 1);
-	j = write_trigger(open_in_group(group, "memory.pressure.causes", O_RDWR), "x", 1);
-	EXPECT(i == j && (int)i < 0, "memory.causes: %d instead of %d", (int)i, (int)j);
-	i = poll_event(must_open(proc, "memory.causes", O_RDONLY), 0);
-	j = poll_event(open_in_group(group, "memory.pressure.causes", O_RDONLY), 0);
-	EXPECT(i == j, "polling memory.causes: %d instead of %d", (int)i, (int)j);
 	return PSI_PASS;
 }
 
@@ -1014,12 +1007,12 @@ static void expect_end(const char *proc, int way, bool is_removed)
 {
 	struct ending e = { make_group(NULL, "g"), is_removed };
 	char text[MAX_TEXT];
-	int fd, causes, got;
+	int fd, reader, got;
 	pid_t load;
 
 	enter(e.group);
 	fd = must_open(proc, "cpu", O_RDWR);
-	causes = must_open(proc, "memory.causes", O_RDONLY);
+	reader = must_open(proc, "memory", O_RDONLY);
 	EXPECT(!write_trigger(fd, QUIET_TRIGGER, sizeof(QUIET_TRIGGER)), "no trigger");
 	load = start_load(-1, end_it, &e);
 	got = ways[way](fd, 10000);
@@ -1028,8 +1021,8 @@ static void expect_end(const char *proc, int way, bool is_removed)
 	/* What wakes comes first. */
 	sleep_ms(100);
 	EXPECT(read(fd, text, 10) < 0 && errno == ENODEV, "it can be read");
-	EXPECT(pread(causes, text, 10, 0) < 0 && errno == ENODEV, "causes can be read");
-	EXPECT(poll_event(causes, 0) & POLLERR, "causes do not tell");
+	EXPECT(pread(reader, text, 10, 0) < 0 && errno == ENODEV, "another one can be read");
+	EXPECT(poll_event(reader, 0) & POLLERR, "another one does not tell");
 	EXPECT(write_trigger(fd, QUIET_TRIGGER, 10) == -ENODEV, "it can be written");
 	stop_load(load);
 	if (!is_removed) {
@@ -1039,7 +1032,7 @@ static void expect_end(const char *proc, int way, bool is_removed)
 		EXPECT(!remove_group(e.group), "cannot be removed");
 	}
 	close(fd);
-	close(causes);
+	close(reader);
 }
 
 static enum psi_result end_is_told(void)
@@ -1348,20 +1341,20 @@ static void contain(void *shares)
 static void listen_for_long(void *unused)
 {
 	char text[MAX_TEXT];
-	int fd, causes;
+	int fd, reader;
 
 	for (;;) {
 		did(ENTERS, try_enter(race->group[0]));
-		causes = open_file("memory.causes");
+		reader = open_file("memory");
 		fd = open_file("cpu");
 		if (did(OPENS, fd)) {
 			did(WRITES, or_errno(write(fd, FAST_TRIGGER, strlen(FAST_TRIGGER))));
 			while (!listen_to(fd, 1000))
-				if (causes >= 0)
-					did(READS, or_errno(pread(causes, text, MAX_TEXT, 0)));
+				if (reader >= 0)
+					did(READS, or_errno(pread(reader, text, MAX_TEXT, 0)));
 			close(fd);
 		}
-		close(causes);
+		close(reader);
 	}
 }
 

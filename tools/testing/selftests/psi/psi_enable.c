@@ -124,7 +124,7 @@ static enum psi_result needs_privilege(void)
 
 static const char * const group_files[] = {
 	"io.pressure", "memory.pressure", "cpu.pressure", "cgroup.pressure",
-	"memory.pressure.causes", "cpu.pressure.causes",
+	"pressure.causes",
 };
 
 static void expect_files(const char *group, bool on)
@@ -399,8 +399,7 @@ static unsigned long long cause_count(const char *group, const char *cause, cons
 {
 	char path[GROUP_PATH], text[2048], *line;
 
-	if (read_text(group_file(path, group, "memory.pressure.causes"), text,
-		      sizeof(text)) < 0)
+	if (read_text(group_file(path, group, "pressure.causes"), text, sizeof(text)) < 0)
 		return 0;
 	line = strstr(text, cause);
 	return line ? number_after(line, key) : 0;
@@ -454,11 +453,11 @@ static enum psi_result memory_stall(void)
 
 static unsigned long long limited_us(const char *group)
 {
-	char path[GROUP_PATH], text[1024];
+	char path[GROUP_PATH], text[2048];
 
-	if (read_text(group_file(path, group, "cpu.pressure.causes"), text, sizeof(text)) < 0)
+	if (read_text(group_file(path, group, "pressure.causes"), text, sizeof(text)) < 0)
 		return 0;
-	return number_after(text, "own_quota some=");
+	return number_after(text, "cpu.quota some=");
 }
 
 static enum psi_result quota(void)
@@ -474,7 +473,7 @@ static enum psi_result quota(void)
 	set_psi(true);
 	before = limited_us(group);
 	sleep_ms(2000);
-	psi_note("own_quota %llu us in 2 s", limited_us(group) - before);
+	psi_note("cpu.quota %llu us in 2 s", limited_us(group) - before);
 	EXPECT(close_to((limited_us(group) - before) / 20000.0, 80, 6), "it should be 80 %%");
 	/* One that is set or removed while it is off. */
 	set_psi(false);
@@ -482,7 +481,7 @@ static enum psi_result quota(void)
 	set_psi(true);
 	before = limited_us(group);
 	sleep_ms(1000);
-	EXPECT(limited_us(group) == before, "own_quota goes on");
+	EXPECT(limited_us(group) == before, "cpu.quota goes on");
 	return PSI_PASS;
 }
 

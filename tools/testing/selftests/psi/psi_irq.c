@@ -2,17 +2,16 @@
 /*
  * IRQ pressure: time that interrupts take from a task. It needs a clock that is
  * fast enough to be read at every interrupt; without it nothing is known, and
- * the file says so (D-9).
+ * there is no file (D-9).
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "psi_util.h"
+#include "psi_cgroup_util.h"
 
 static bool have_clock(void)
 {
@@ -23,36 +22,30 @@ static enum psi_result not_without_clock(void)
 {
 	struct psi_sample sample;
 	enum psi_resource res;
-	int ret;
 
 	REQUIRE(!have_clock(), "there is a clock (boot with tsc=noirqtime)");
-	ret = psi_read(PSI_IRQ, &sample);
-	EXPECT(ret == -EOPNOTSUPP, "irq: %s", ret ? strerror(-ret) : "a text");
+	EXPECT(access(psi_path(PSI_IRQ), F_OK) && errno == ENOENT, "%s is there",
+	       psi_path(PSI_IRQ));
 	for (res = PSI_CPU; res <= PSI_IO; res++)
 		EXPECT(!psi_read(res, &sample), "%s cannot be read",
 		       psi_path(res));
 	return PSI_PASS;
 }
 
-/* The same, on a file that is kept open: the answer stays. */
-static enum psi_result not_without_clock_later(void)
+/* Nor does a cgroup have one, that of the root included. */
+static enum psi_result no_group_without_clock(void)
 {
-	struct psi_sample sample;
-	int fd, i;
+	const char *group;
+	char path[GROUP_PATH];
 
 	REQUIRE(!have_clock(), "there is a clock (boot with tsc=noirqtime)");
-	fd = open(psi_path(PSI_IRQ), O_RDONLY);
-	if (fd < 0) {
-		EXPECT(errno == EOPNOTSUPP, "open: %s", strerror(errno));
-		return PSI_PASS;
-	}
-	start_load(0, spin, NULL);
-	for (i = 0; i < 3; i++) {
-		EXPECT(psi_read_fd(fd, PSI_IRQ, &sample) == -EOPNOTSUPP,
-		       "read number %d", i);
-		sleep_ms(1000);
-	}
-	close(fd);
+	group = make_group(NULL, "g");
+	EXPECT(access(CGROUP_ROOT "/irq.pressure", F_OK), "the root has irq.pressure");
+	EXPECT(access(group_file(path, group, "irq.pressure"), F_OK), "%s is there", path);
+	EXPECT(!access(group_file(path, group, "cpu.pressure"), R_OK), "no %s", path);
+	EXPECT(!set_pressure(group, false) && !set_pressure(group, true), "it cannot be switched");
+	EXPECT(access(group_file(path, group, "irq.pressure"), F_OK), "%s is there", path);
+	EXPECT(!access(group_file(path, group, "cpu.pressure"), R_OK), "no %s", path);
 	return PSI_PASS;
 }
 
@@ -122,9 +115,9 @@ static enum psi_result grows_with_interrupts(void)
 static const struct psi_case cases[] = {
 	{ "R-3 irq: as much as interrupts take from a busy task",
 	  grows_with_interrupts },
-	{ "D-9 without an irq clock irq reads EOPNOTSUPP, the others do not",
+	{ "D-9 R-11 without an irq clock there is no irq, and all others",
 	  not_without_clock },
-	{ "D-9 without an irq clock that stays so", not_without_clock_later },
+	{ "R-11 R-14 nor is there irq.pressure then", no_group_without_clock },
 };
 
 int main(int argc, char **argv)

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * cpu.pressure.causes: is what a group waits for other tasks, or a quota, and whose?
+ * What pressure.causes says of cpu: is what a group waits for other tasks, or a quota?
  *
- * What it says is compared with what was configured, and with the kernel's own
- * statistics: throttled_usec of cpu.stat is for how long a group's own cpu.max was used
- * up, that of cpu.stat.local for how long its tasks were held back by that or by a
- * group above. There it is known only when it ends, so the two may differ by a period.
+ * It is compared with what was configured, and with the kernel's own statistics:
+ * throttled_usec of cpu.stat.local is for how long the tasks of a group were held back,
+ * by its cpu.max or that of a group above. There it is known only when it ends, so the
+ * two may differ by a period.
  *
  * Loads are on CPU 0. Who watches is on the last one, which is the same one if there is
  * only one.
  */
-#include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "psi_cgroup_util.h"
@@ -32,11 +31,9 @@
 /* The same for what has two measures: a period of WATCH_MS at either end. */
 #define STAT_TOLERANCE	3.0
 
-enum cause { CONTENTION, OWN_QUOTA, ANCESTOR_QUOTA, DESCENDANT_QUOTA, NR_CAUSES };
+enum cause { CONTENTION, QUOTA, NR_CAUSES };
 
-static const char * const cause_names[NR_CAUSES] = {
-	"contention", "own_quota", "ancestor_quota", "descendant_quota",
-};
+static const char * const cause_names[NR_CAUSES] = { "contention", "quota" };
 
 /* us */
 struct causes {
@@ -45,42 +42,26 @@ struct causes {
 
 /* ---- reading ---- */
 
-/* NULL if the text is as documented to the byte, else what is wrong. */
-static const char *parse_causes(const char *text, struct causes *c)
-{
-	char name[32], again[512];
-	int i, read, used = 0, length = 0;
-
-	for (i = 0; i < NR_CAUSES; i++) {
-		if (sscanf(text + used, "%31s some=%llu full=%llu%n", name, &c->some[i],
-			   &c->full[i], &read) != 3 || strcmp(name, cause_names[i]))
-			return cause_names[i];
-		used += read;
-		length += snprintf(again + length, sizeof(again) - length,
-				   "%s some=%llu full=%llu\n", name, c->some[i], c->full[i]);
-	}
-	return strcmp(text, again) ? "more than the four lines" : NULL;
-}
-
+/* The first two lines; psi_causes.c looks at the rest. */
 static void read_causes(const char *group, struct causes *c)
 {
-	char path[GROUP_PATH], text[512];
-	const char *wrong;
+	char path[GROUP_PATH], text[2048];
 
-	EXPECT(read_text(group_file(path, group, "cpu.pressure.causes"), text,
-			 sizeof(text)) > 0, "cannot read %s", path);
-	wrong = parse_causes(text, c);
-	EXPECT(!wrong, "%s: wrong is %s:\n%s", path, wrong, text);
+	EXPECT(read_text(group_file(path, group, "pressure.causes"), text, sizeof(text)) > 0,
+	       "cannot read %s", path);
+	EXPECT(sscanf(text, "cpu.contention some=%llu full=%llu\ncpu.quota some=%llu full=%llu\n",
+		      &c->some[CONTENTION], &c->full[CONTENTION], &c->some[QUOTA],
+		      &c->full[QUOTA]) == 4, "%s:\n%s", path, text);
 }
 
-/* throttled_usec of one of the two files of statistics, us */
-static unsigned long long read_throttled(const char *group, const char *file)
+/* For how long the group was held back, us */
+static unsigned long long read_throttled(const char *group)
 {
 	char path[GROUP_PATH], text[1024];
 	unsigned long long us;
 	const char *line;
 
-	EXPECT(read_text(group_file(path, group, file), text, sizeof(text)) > 0,
+	EXPECT(read_text(group_file(path, group, "cpu.stat.local"), text, sizeof(text)) > 0,
 	       "cannot read %s", path);
 	line = strstr(text, "throttled_usec ");
 	EXPECT(line && sscanf(line, "throttled_usec %llu", &us) == 1,
@@ -147,7 +128,7 @@ struct quota_case {
 
 struct watched {
 	struct causes causes;
-	unsigned long long own, held;	/* us, by the kernel's statistics */
+	unsigned long long held;	/* us, by the kernel's statistics */
 };
 
 static bool has_file(const char *group, const char *file)
@@ -163,8 +144,7 @@ static void look(const char *group, struct watched *w)
 	read_causes(group, &w->causes);
 	if (!has_file(group, "cpu.max"))
 		return;
-	w->own = read_throttled(group, "cpu.stat");
-	w->held = read_throttled(group, "cpu.stat.local");
+	w->held = read_throttled(group);
 }
 
 static double percent(unsigned long long from, unsigned long long to, __u64 ns)
@@ -189,20 +169,15 @@ static bool line_is_good(const char *group, enum cause cause, double some, doubl
 	return good;
 }
 
-/* Against the kernel's own statistics, if a task is always there that can be held back. */
+/* Against the kernel's own statistics; of a group with tasks of its own. */
 static bool stats_are_good(const struct watched *from, const struct watched *to, __u64 ns)
 {
-	double own = percent(from->causes.some[OWN_QUOTA], to->causes.some[OWN_QUOTA], ns);
-	double held = own + percent(from->causes.some[ANCESTOR_QUOTA],
-				    to->causes.some[ANCESTOR_QUOTA], ns);
-	double stat_own = percent(from->own, to->own, ns);
+	double held = percent(from->causes.some[QUOTA], to->causes.some[QUOTA], ns);
 	double stat_held = percent(from->held, to->held, ns);
 
-	if (close_to(own, stat_own, STAT_TOLERANCE) &&
-	    close_to(held, stat_held, STAT_TOLERANCE))
+	if (close_to(held, stat_held, STAT_TOLERANCE))
 		return true;
-	psi_note("the scheduler says: own %.2f, with ancestors %.2f %%, wrong", stat_own,
-		 stat_held);
+	psi_note("the scheduler says: %.2f %%, wrong", stat_held);
 	return false;
 }
 
@@ -232,7 +207,7 @@ static void expect_causes(const struct quota_group *e, const struct made *made)
 						     to[i].causes.some[c], ns),
 					     percent(from[i].causes.full[c],
 						     to[i].causes.full[c], ns), &e[i]);
-		if (has_file(made->group[i], "cpu.max"))
+		if (e[i].tasks && has_file(made->group[i], "cpu.max"))
 			good &= stats_are_good(&from[i], &to[i], ns);
 	}
 	EXPECT(good, "not what was configured");
@@ -266,29 +241,15 @@ static void watch_from_afar(void)
 
 /* ---- the cases ---- */
 
-static enum psi_result the_file(void)
+static enum psi_result new_group(void)
 {
 	const char *group = make_group(NULL, "g");
-	char path[GROUP_PATH];
 	struct causes c;
-	struct stat st;
 	int i;
 
 	read_causes(group, &c);
 	for (i = 0; i < NR_CAUSES; i++)
 		EXPECT(!c.some[i] && !c.full[i], "a new group has waited");
-	group_file(path, group, "cpu.pressure.causes");
-	EXPECT(!stat(path, &st) && st.st_mode == (S_IFREG | 0444), "mode %o", st.st_mode);
-	EXPECT(write_text(path, "some 1000 1000000"), "it can be written to");
-
-	EXPECT(access(CGROUP_ROOT "/cpu.pressure.causes", F_OK), "the root has one");
-	EXPECT(access("/proc/pressure/cpu.causes", F_OK), "the system has one");
-
-	EXPECT(!set_pressure(group, false), "cannot switch it off");
-	EXPECT(open_in_group(group, "cpu.pressure.causes", O_RDONLY) == -ENOENT,
-	       "it is there while the group is switched off");
-	EXPECT(!set_pressure(group, true), "cannot switch it on");
-	read_causes(group, &c);
 	return PSI_PASS;
 }
 
@@ -330,24 +291,24 @@ static enum psi_result run_quota_case(const void *quota_case)
 
 /* A group with 20 % of a CPU, its parent and a child, which has a task group or not. */
 static const struct quota_case limit_above_task_group = { {
-	{ "", { 0, 0, 0, 80 }, { 0, 0, 0, 80 } },
-	{ "parent", { 0, 0, 0, 80 }, { 0, 0, 0, 80 } },
-	{ "parent/limited", { 0, 80, 0, 0 }, { 0, 80, 0, 0 }, .quota = 20 },
-	{ "parent/limited/child", { 0, 0, 80, 0 }, { 0, 0, 80, 0 }, .tasks = 1 },
+	{ "", { 0, 80 }, { 0, 80 } },
+	{ "parent", { 0, 80 }, { 0, 80 } },
+	{ "parent/limited", { 0, 80 }, { 0, 80 }, .quota = 20 },
+	{ "parent/limited/child", { 0, 80 }, { 0, 80 }, .tasks = 1 },
 } };
 
 static const struct quota_case limit_above_no_task_group = { {
-	{ "", { 0, 0, 0, 80 }, { 0, 0, 0, 80 } },
-	{ "parent", { 0, 0, 0, 80 }, { 0, 0, 0, 80 } },
-	{ "parent/limited", { 0, 80, 0, 0 }, { 0, 80, 0, 0 }, .quota = 20 },
-	{ "parent/limited/child", { 0, 0, 80, 0 }, { 0, 0, 80, 0 }, .tasks = 1, .plain = true },
+	{ "", { 0, 80 }, { 0, 80 } },
+	{ "parent", { 0, 80 }, { 0, 80 } },
+	{ "parent/limited", { 0, 80 }, { 0, 80 }, .quota = 20 },
+	{ "parent/limited/child", { 0, 80 }, { 0, 80 }, .tasks = 1, .plain = true },
 } };
 
 /* Two groups that share a CPU, and nobody has a cpu.max. */
 static const struct quota_case contention = { {
-	{ "parent", { 100, 0, 0, 0 }, { 0, 0, 0, 0 } },
-	{ "parent/a", { 50, 0, 0, 0 }, { 50, 0, 0, 0 }, .tasks = 1 },
-	{ "parent/b", { 50, 0, 0, 0 }, { 50, 0, 0, 0 }, .tasks = 1 },
+	{ "parent", { 100, 0 }, { 0, 0 } },
+	{ "parent/a", { 50, 0 }, { 50, 0 }, .tasks = 1 },
+	{ "parent/b", { 50, 0 }, { 50, 0 }, .tasks = 1 },
 } };
 
 /*
@@ -355,44 +316,44 @@ static const struct quota_case contention = { {
  * much. That one waits for 20 %, and has the CPU for the 60 % when it is throttled.
  */
 static const struct quota_case limit_and_contention = { {
-	{ "parent", { 40, 0, 0, 60 }, { 0, 0, 0, 0 } },
-	{ "parent/limited", { ANY, 60, 0, 0 }, { ANY, 60, 0, 0 }, .quota = 20, .tasks = 1 },
-	{ "parent/other", { 20, 0, 0, 0 }, { 20, 0, 0, 0 }, .tasks = 1 },
+	{ "parent", { 40, 60 }, { 0, 0 } },
+	{ "parent/limited", { ANY, 60 }, { ANY, 60 }, .quota = 20, .tasks = 1 },
+	{ "parent/other", { 20, 0 }, { 20, 0 }, .tasks = 1 },
 } };
 
 /* Who waits behind somebody who is not held back does not make that a quota's. */
 static const struct quota_case contention_beside_a_limit = { {
-	{ "parent", { 100, 0, 0, 0 }, { 0, 0, 0, 0 } },
-	{ "parent/limited", { ANY, 80, 0, 0 }, { ANY, 80, 0, 0 }, .quota = 10, .tasks = 1 },
-	{ "parent/other", { 100, 0, 0, 0 }, { 10, 0, 0, 0 }, .tasks = 2 },
+	{ "parent", { 100, 0 }, { 0, 0 } },
+	{ "parent/limited", { ANY, 80 }, { ANY, 80 }, .quota = 10, .tasks = 1 },
+	{ "parent/other", { 100, 0 }, { 10, 0 }, .tasks = 2 },
 } };
 
 /* The inner one is the smaller one, and it is the one that is used up. */
 static const struct quota_case inner_limit = { {
-	{ "outer", { 0, 0, 0, 80 }, { 0, 0, 0, 80 }, .quota = 60 },
-	{ "outer/inner", { 0, 80, 0, 0 }, { 0, 80, 0, 0 }, .quota = 20, .tasks = 1 },
+	{ "outer", { 0, 80 }, { 0, 80 }, .quota = 60 },
+	{ "outer/inner", { 0, 80 }, { 0, 80 }, .quota = 20, .tasks = 1 },
 } };
 
 static const struct quota_case outer_limit = { {
-	{ "outer", { 0, 80, 0, 0 }, { 0, 80, 0, 0 }, .quota = 20 },
-	{ "outer/inner", { 0, ANY, ANY, 0 }, { 0, ANY, ANY, 0 }, .quota = 60, .tasks = 1 },
+	{ "outer", { 0, 80 }, { 0, 80 }, .quota = 20 },
+	{ "outer/inner", { 0, 80 }, { 0, 80 }, .quota = 60, .tasks = 1 },
 } };
 
 /*
  * Both are used up, one after the other: 30 % for two who take turns, of whom one has
- * no more than 10 %. What is whose, the scheduler's statistics tell.
+ * no more than 10 %.
  */
 static const struct quota_case both_limits = { {
-	{ "outer", { 20, 70, 0, 10 }, { 0, 70, 0, 0 }, .quota = 30 },
-	{ "outer/inner", { ANY, ANY, ANY, 0 }, { ANY, ANY, ANY, 0 }, .quota = 10, .tasks = 1 },
-	{ "outer/beside", { 10, 0, 70, 0 }, { 10, 0, 70, 0 }, .tasks = 1 },
+	{ "outer", { 20, 80 }, { 0, 70 }, .quota = 30 },
+	{ "outer/inner", { 10, 80 }, { 10, 80 }, .quota = 10, .tasks = 1 },
+	{ "outer/beside", { 10, 70 }, { 10, 70 }, .tasks = 1 },
 } };
 
 /* Two CPUs, of which one has a group that is throttled: half of all. */
 static const struct quota_case on_one_of_two_cpus = { {
-	{ "parent", { 0, 0, 0, 40 }, { 0, 0, 0, 40 } },
-	{ "parent/limited", { 0, 80, 0, 0 }, { 0, 80, 0, 0 }, .quota = 20, .tasks = 1 },
-	{ "parent/other", { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, .tasks = 1, .cpu = 1 },
+	{ "parent", { 0, 40 }, { 0, 40 } },
+	{ "parent/limited", { 0, 80 }, { 0, 80 }, .quota = 20, .tasks = 1 },
+	{ "parent/other", { 0, 0 }, { 0, 0 }, .tasks = 1, .cpu = 1 },
 } };
 
 /* ---- changes while it is throttled ---- */
@@ -401,15 +362,13 @@ static const struct quota_case on_one_of_two_cpus = { {
 static void expect_no_quotas(const char *group)
 {
 	struct causes from, to;
-	int c;
 
 	sleep_ms(2 * PERIOD_US / 1000);
 	read_causes(group, &from);
 	sleep_ms(1000);
 	read_causes(group, &to);
-	for (c = OWN_QUOTA; c < NR_CAUSES; c++)
-		EXPECT(from.some[c] == to.some[c] && from.full[c] == to.full[c],
-		       "%s: %s goes on", group, cause_names[c]);
+	EXPECT(from.some[QUOTA] == to.some[QUOTA] && from.full[QUOTA] == to.full[QUOTA],
+	       "%s: quota goes on", group);
 }
 
 /* And then it is limited once more. */
@@ -426,9 +385,9 @@ static void take_limit_away(const struct made *made)
 }
 
 static const struct quota_case no_limit_any_more = { {
-	{ "parent", { 0, 0, 0, 80 }, { 0, 0, 0, 80 } },
-	{ "parent/limited", { 0, 80, 0, 0 }, { 0, 80, 0, 0 } },
-	{ "parent/limited/child", { 0, 0, 80, 0 }, { 0, 0, 80, 0 }, .tasks = 1, .plain = true },
+	{ "parent", { 0, 80 }, { 0, 80 } },
+	{ "parent/limited", { 0, 80 }, { 0, 80 } },
+	{ "parent/limited/child", { 0, 80 }, { 0, 80 }, .tasks = 1, .plain = true },
 }, take_limit_away };
 
 /* The limited one, or what is below it, off and on again. */
@@ -445,10 +404,10 @@ static void switch_often(const struct made *made)
 }
 
 static const struct quota_case switched = { {
-	{ "parent", { 0, 0, 0, 80 }, { 0, 0, 0, 80 } },
-	{ "parent/limited", { 0, 80, 0, 0 }, { 0, 80, 0, 0 }, .quota = 20 },
-	{ "parent/limited/between", { 0, 0, 80, 0 }, { 0, 0, 80, 0 }, .plain = true },
-	{ "parent/limited/between/child", { 0, 0, 80, 0 }, { 0, 0, 80, 0 }, .tasks = 1,
+	{ "parent", { 0, 80 }, { 0, 80 } },
+	{ "parent/limited", { 0, 80 }, { 0, 80 }, .quota = 20 },
+	{ "parent/limited/between", { 0, 80 }, { 0, 80 }, .plain = true },
+	{ "parent/limited/between/child", { 0, 80 }, { 0, 80 }, .tasks = 1,
 	  .plain = true },
 }, switch_often };
 
@@ -465,8 +424,8 @@ static void switch_controller(const struct made *made)
 }
 
 static const struct quota_case controller_comes_and_goes = { {
-	{ "limited", { 0, 80, 0, 0 }, { 0, 80, 0, 0 }, .quota = 20 },
-	{ "limited/child", { 0, 0, 80, 0 }, { 0, 0, 80, 0 }, .tasks = 1, .plain = true },
+	{ "limited", { 0, 80 }, { 0, 80 }, .quota = 20 },
+	{ "limited/child", { 0, 80 }, { 0, 80 }, .tasks = 1, .plain = true },
 }, switch_controller };
 
 /* A task comes into a group that is throttled, and from there. */
@@ -482,10 +441,71 @@ static void move_often(const struct made *made)
 
 /* They take turns for a fifth of the time. */
 static const struct quota_case task_moves = { {
-	{ "", { 20, 0, 0, 80 }, { 0, 0, 0, 80 } },
-	{ "limited", { 20, 80, 0, 0 }, { 0, 80, 0, 0 }, .quota = 20, .tasks = 1 },
-	{ "other", { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, .tasks = 1 },
+	{ "", { 20, 80 }, { 0, 80 } },
+	{ "limited", { 20, 80 }, { 0, 80 }, .quota = 20, .tasks = 1 },
+	{ "other", { 0, 0 }, { 0, 0 }, .tasks = 1 },
 }, move_often };
+
+/* Nobody in the system but one that is held back, and there is no "full" of all. */
+static enum psi_result the_root(void)
+{
+	struct causes from, to;
+	const char *group;
+	__u64 begin, ns;
+	double some;
+
+	need_cpu_max();
+	group = make_group(NULL, "limited");
+	set_quota(group, 20);
+	watch_from_afar();
+	start_in_group(group, 0, spin, NULL);
+	sleep_ms(500);
+	begin = now_ns();
+	read_causes(CGROUP_ROOT, &from);
+	sleep_ms(WATCH_MS);
+	read_causes(CGROUP_ROOT, &to);
+	ns = now_ns() - begin;
+	some = percent(from.some[QUOTA], to.some[QUOTA], ns);
+	psi_note("quota %.2f %%", some);
+	EXPECT(some > 70 && some < 84, "quota some is %.2f %%", some);
+	EXPECT(from.full[QUOTA] == to.full[QUOTA] && from.full[CONTENTION] == to.full[CONTENTION],
+	       "full has grown");
+	return PSI_PASS;
+}
+
+static void wake_often(void *unused)
+{
+	for (;;)
+		sleep_ms(7);
+}
+
+/* Whoever wakes up there is held back as well. */
+static void one_that_wakes_up(const struct made *made)
+{
+	start_in_group(made->group[0], 0, wake_often, NULL);
+}
+
+static const struct quota_case wakeups = { {
+	{ "limited", { 0, 80 }, { 0, 80 }, .quota = 20, .tasks = 1 },
+}, one_that_wakes_up };
+
+/* While it is of real time, nothing holds it back. */
+static void real_time_for_a_while(const struct made *made)
+{
+	struct sched_param fifo = { .sched_priority = 1 }, normal = { };
+	int i;
+
+	for (i = 0; i < 10; i++) {
+		EXPECT(!sched_setscheduler(made->pid[0], SCHED_FIFO, &fifo), "SCHED_FIFO");
+		sleep_ms(7);
+		EXPECT(!sched_setscheduler(made->pid[0], SCHED_OTHER, &normal), "SCHED_OTHER");
+		sleep_ms(31);
+	}
+}
+
+static const struct quota_case class_changes = { {
+	{ "limited", { 0, 80 }, { 0, 80 }, .quota = 20, .tasks = 1 },
+}, real_time_for_a_while };
 
 /* A service with next to nothing: its pressure is as before, and wakes who waits for it. */
 static enum psi_result pressure_is_as_before(void)
@@ -509,8 +529,9 @@ static enum psi_result pressure_is_as_before(void)
 #define QUOTA_CASE(c)	.run_with = run_quota_case, .arg = &(c)
 
 static const struct psi_case cases[] = {
-	{ "R-19 cpu.pressure.causes is in each group but the root", the_file },
-	{ "R-19 a limit: own, descendant's, ancestor's", QUOTA_CASE(limit_above_task_group) },
+	{ "R-19 a new group has not waited for a quota", new_group },
+	{ "R-19 a limit holds back its group, and all above and below",
+	  QUOTA_CASE(limit_above_task_group) },
 	{ "R-19 the same without a task group below", QUOTA_CASE(limit_above_no_task_group) },
 	{ "R-19 two who compete: contention", QUOTA_CASE(contention) },
 	{ "R-19 one who competes and has a limit: both", QUOTA_CASE(limit_and_contention) },
@@ -524,6 +545,9 @@ static const struct psi_case cases[] = {
 	{ "R-19 a task group that comes and goes while throttled",
 	  QUOTA_CASE(controller_comes_and_goes) },
 	{ "R-19 R-14 tasks that move while throttled", QUOTA_CASE(task_moves) },
+	{ "R-19 a task that wakes up while its group is throttled", QUOTA_CASE(wakeups) },
+	{ "R-19 a task that changes its class while throttled", QUOTA_CASE(class_changes) },
+	{ "R-19 the root knows of quotas, too", the_root },
 	{ "R-19 R-12 cpu.pressure counts quotas as ever", pressure_is_as_before },
 };
 
