@@ -445,6 +445,56 @@ static void bench_mkdir(void)
 	report("mkdir", "rmdir", 1, (now_ns() - from) / 200.0, "ns");
 }
 
+/* ---- cpu.max ---- */
+
+static void set_controller(const char *how)
+{
+	check(!write_text(CGROUP_ROOT "/cgroup.subtree_control", "%s", how), how);
+}
+
+static double limit_writes(const char *group)
+{
+	static const char * const limits[] = { "max", "50000 100000" };
+	int fd = open_in_group(group, "cpu.max", O_WRONLY), i;
+	double ns[SAMPLES];
+	__u64 from;
+
+	check(fd >= 0, group);
+	for (i = 0; i < SAMPLES; i++) {
+		from = now_ns();
+		check(pwrite(fd, limits[i % 2], strlen(limits[i % 2]), 0) > 0, "cpu.max");
+		ns[i] = now_ns() - from;
+	}
+	close(fd);
+	return median(ns, SAMPLES);
+}
+
+/* The first level has the cpu controller, and a limit that is not used up, or none. */
+static void bench_limits(void)
+{
+	static const int at[] = { 1, 4, 8 };
+	char path[GROUP_PATH], below[GROUP_PATH + 8];
+	size_t d;
+	int i;
+
+	set_controller("+cpu");
+	for (d = 0; d < ARRAY_SIZE(at); d++) {
+		report("limits", "none", at[d], run_ring(2, 1, 1, at[d], 1), "ns");
+		check(!set_cgroup(group_at(path, 1, 1, 0), "cpu.max", "200000 100000"), "cpu.max");
+		report("limits", "unused", at[d], run_ring(2, 1, 1, at[d], 1), "ns");
+	}
+
+	group_at(path, 1, 1, 0);
+	report("limits", "write", 0, limit_writes(path), "ns");
+	for (i = 0; i < 20; i++) {
+		sprintf(below, "%s/%d", path, i);
+		check(!mkdir(below, 0755), below);
+	}
+	report("limits", "write", 20, limit_writes(path), "ns");
+	remove_groups();
+	set_controller("-cpu");
+}
+
 #define READS	500
 
 /*
@@ -785,6 +835,7 @@ static const struct {
 	{ "move", bench_move },
 	{ "read", bench_read },
 	{ "mkdir", bench_mkdir },
+	{ "limits", bench_limits },
 	{ "memory", bench_memory },
 	{ "aggregate", bench_aggregate },
 	{ "trigger", bench_trigger },
