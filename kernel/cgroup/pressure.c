@@ -86,11 +86,12 @@ bool cgroup_pressure_wants_files(void)
  * cgroup_pressure_alloc - a group for a new cgroup
  * @cgrp:   the cgroup, which has its directory
  * @parent: the one above
+ * @gfp:    GFP_KERNEL_ACCOUNT if current has made it, else GFP_KERNEL
  *
  * Context: cgroup_mutex held.
  * Return: 0 or -ENOMEM.
  */
-int cgroup_pressure_alloc(struct cgroup *cgrp, struct cgroup *parent)
+int cgroup_pressure_alloc(struct cgroup *cgrp, struct cgroup *parent, gfp_t gfp)
 {
 	struct psi_group *group;
 
@@ -100,7 +101,7 @@ int cgroup_pressure_alloc(struct cgroup *cgrp, struct cgroup *parent)
 	if (!cgroup_on_dfl(parent) || cgroup_pressure_stage == PRESSURE_NOTHING || !parent->psi)
 		return 0;
 
-	group = psi_group_alloc(parent->psi);
+	group = psi_group_alloc(parent->psi, gfp);
 	if (!group)
 		return -ENOMEM;
 	group->id = cgroup_id(cgrp);

@@ -68,7 +68,7 @@ static int add_group(struct cgroup *cgrp)
 	/* One that was removed will never be asked. */
 	if (cgrp->psi || cgroup_is_dead(cgrp))
 		return 0;
-	return cgroup_pressure_alloc(cgrp, cgroup_parent(cgrp));
+	return cgroup_pressure_alloc(cgrp, cgroup_parent(cgrp), GFP_KERNEL);
 }
 
 /* Nobody looks at it any more, but for those that are below it. */

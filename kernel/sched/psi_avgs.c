@@ -288,7 +288,8 @@ static void fold_cpu(struct psi_group *group, int cpu, bool may_idle, struct psi
 	if (idle && may_idle)
 		psi_cpu_idle(node, cpu);
 	if (unlikely(READ_ONCE(node->flags) & PSI_NODE_MISCOUNTED))
-		pr_warn_once("psi: a count fell below zero\n");
+		pr_warn_once("psi: CPU %d: a count of cgroup %llu fell below zero\n", cpu,
+			     group->id);
 }
 
 /* Bring totals, and averages if they are due, up to date. */
@@ -689,11 +690,12 @@ subsys_initcall(psi_fold_init);
 /**
  * psi_group_alloc - a group for a new cgroup
  * @parent: the group above, of which nobody turns the switch meanwhile
+ * @gfp:    GFP_KERNEL_ACCOUNT if current is to pay for it, else GFP_KERNEL
  *
  * Context: cgroup_mutex held, may sleep.
  * Return: the group, switched on; NULL if there is no memory.
  */
-struct psi_group *psi_group_alloc(struct psi_group *parent)
+struct psi_group *psi_group_alloc(struct psi_group *parent, gfp_t gfp)
 {
 	struct psi_cause_shard *shards;
 	struct psi_node __percpu *nodes;
@@ -702,9 +704,9 @@ struct psi_group *psi_group_alloc(struct psi_group *parent)
 	u64 now;
 	int cpu;
 
-	group = kzalloc(sizeof(*group) + cpumask_size(), GFP_KERNEL);
-	nodes = alloc_percpu(struct psi_node);
-	shards = psi_cause_shards_alloc(GFP_KERNEL);
+	group = kzalloc(sizeof(*group) + cpumask_size(), gfp);
+	nodes = alloc_percpu_gfp(struct psi_node, gfp);
+	shards = psi_cause_shards_alloc(gfp);
 	if (!group || !nodes || !shards) {
 		kvfree(shards);
 		free_percpu(nodes);

@@ -301,6 +301,8 @@ void psi_causes_drain(struct psi_causes *causes, u64 (*clock)(void))
 {
 	struct psi_cause_sum sums[PSI_NR_CAUSES] = { };
 
+	if (!is_pending(causes))
+		return;
 	if (mutex_trylock(&causes->lock)) {
 		fold_locked(causes, clock);
 		mutex_unlock(&causes->lock);

@@ -465,7 +465,7 @@ static void counts_match_the_facts(struct kunit *test)
 		KUNIT_ASSERT_NOT_NULL(test, look->churn);
 
 	for (i = 0; i < NR_OWN; i++) {
-		look->own[i] = psi_group_alloc(above(look, i));
+		look->own[i] = psi_group_alloc(above(look, i), GFP_KERNEL);
 		KUNIT_ASSERT_NOT_NULL(test, look->own[i]);
 	}
 

@@ -942,7 +942,9 @@ void psi_monitors_init(struct psi_group *group)
  * psi_trigger_forget - a group without triggers is about to be freed
  * @group: the group
  *
- * It may still be pending: see to those before it. Or a poller is still about it.
+ * It may still be pending: see to those before it. Or a poller is still about it: until it
+ * has cleared current_group, and then for as long as it holds the lock, which keeps the
+ * memory (call_rcu()).
  *
  * Context: may sleep.
  */

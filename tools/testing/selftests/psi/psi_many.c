@@ -472,11 +472,57 @@ static enum psi_result many_children(void)
 	return PSI_PASS;
 }
 
+/* ---- who pays for groups ---- */
+
+#define PAID		50
+#define NODE_SIZE	128	/* at least, for each CPU */
+
+static long percpu_of(const char *group)
+{
+	char path[GROUP_PATH], text[4096];
+	const char *at;
+
+	EXPECT(read_text(group_file(path, group, "memory.stat"), text, sizeof(text)) > 0,
+	       "no memory.stat");
+	at = strstr(text, "percpu ");
+	EXPECT(at, "no memory of CPUs in memory.stat");
+	return atol(at + strlen("percpu "));
+}
+
+static void make_groups(void *group)
+{
+	char name[16], path[GROUP_PATH];
+	int i;
+
+	for (i = 0; i < PAID; i++) {
+		snprintf(name, sizeof(name), "g%d", i);
+		mkdir(group_file(path, group, name), 0755);
+	}
+	pause();
+}
+
+static enum psi_result paid(void)
+{
+	const char *group = make_group(NULL, "payer");
+	long before, after;
+
+	REQUIRE(!enable_controller(group, "+memory"), "needs the memory controller");
+	before = percpu_of(group);
+	start_in_group(group, -1, make_groups, (void *)group);
+	/* What a CPU has charged is told now and then. */
+	sleep_ms(3000);
+	after = percpu_of(group);
+	EXPECT(after - before >= (long)PAID * NODE_SIZE * online_cpus(),
+	       "%ld bytes for %d groups", after - before, PAID);
+	return PSI_PASS;
+}
+
 static const struct psi_case cases[] = {
 	{ "R-8 triggers without privilege have a thread of normal priority", threads },
 	{ "R-8 2000 triggers of a user fire, once in a window each", many_triggers },
 	{ "R-8 1000 nested groups", deep },
 	{ "R-8 a group with 2000 children, off and on", many_children },
+	{ "R-8 whoever makes a group pays for its memory", paid },
 };
 
 int main(int argc, char **argv)
