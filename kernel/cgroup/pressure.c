@@ -120,8 +120,10 @@ int cgroup_pressure_alloc(struct cgroup *cgrp, struct cgroup *parent, gfp_t gfp)
  */
 void cgroup_pressure_offline(struct cgroup *cgrp)
 {
-	if (cgrp->psi)
-		psi_causes_drain(&cgrp->psi->causes, local_clock);
+	if (!cgrp->psi)
+		return;
+	psi_ns_end(cgrp->psi);
+	psi_causes_drain(&cgrp->psi->causes, local_clock);
 }
 
 /**
@@ -274,6 +276,7 @@ static ssize_t pressure_switch_write(struct kernfs_open_file *of, char *buf,
 	} else if (!on && psi_group_is_on(cgrp->psi)) {
 		show_files(cgrp, false);
 		pressure_switch(cgrp, false);
+		psi_ns_end(cgrp->psi);
 	}
 
 	cgroup_kn_unlock(of->kn);

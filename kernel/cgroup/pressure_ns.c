@@ -3,160 +3,119 @@
  * Pressure stall information: /proc/pressure of a cgroup namespace, for proc mounts
  * with pressure=cgroup.
  *
- * Such a file has no life of its own. It is an open file of the group at the root of
- * the opener's namespace, which psi_show.c hands everything on to. Who may do what,
- * triggers, and what becomes of them when the group goes, are those of that file.
+ * Such a file shows the group at the root of its opener's namespace. It keeps the
+ * cgroup, but ends when that is removed or switched off, as the cgroup's own files do.
  *
- * The group's file is found from the kernel's own mount of the whole hierarchy. To
- * mount the namespace's part instead would take cgroup_mutex at each open, and find a
- * new group of the same name where the namespace's has been removed. It is only made by
- * tasks outside of the initial namespace, as it would change the hierarchy's flags there.
- *
- * Locking: whole_lock, for making that mount; nothing is taken in it that opening or
- * mounting anything else waits for. Otherwise none: the task keeps its namespace, that
- * its css_set, and that the group.
- *
- *	object		made by			freed by		and until then
- *	whole.mnt,	first open in a		never
- *	whole.cred	namespace
- *	file of a group	open			close of the file	its operations are
- *						in /proc		those of the file in
- *									/proc, which keeps it
+ * Locking: ns_files_lock for psi_group::ns_files. A group has ended, for those who
+ * open, before its files are told.
  */
 #include <linux/cgroup.h>
-#include <linux/cred.h>
+#include <linux/err.h>
 #include <linux/fs.h>
-#include <linux/kernfs.h>
-#include <linux/mount.h>
+#include <linux/list.h>
 #include <linux/nsproxy.h>
 #include <linux/proc_fs.h>
-#include <linux/sched/task.h>
-#include <linux/seq_file.h>
-#include <linux/wait.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
 
-#include "../sched/psi_hooks.h"
+#include "../sched/psi_avgs.h"
+#include "../sched/psi_trigger.h"
 #include "cgroup-internal.h"
 
-/* What groups are looked up with. Does not change once mnt is there. */
-static struct {
-	struct vfsmount *mnt;
-	const struct cred *cred;
-} whole;
+static DEFINE_SPINLOCK(ns_files_lock);
 
-static DEFINE_MUTEX(whole_lock);
-
-static int make_whole(void)
+static int add_file(struct psi_ns_file *file, struct cgroup *cgrp)
 {
-	struct vfsmount *mnt;
+	struct psi_group *group = READ_ONCE(cgrp->psi);
+	int ret = 0;
 
-	/* With it comes cred. */
-	if (smp_load_acquire(&whole.mnt))
-		return 0;
-
-	guard(mutex)(&whole_lock);
-	if (whole.mnt)
-		return 0;
-
-	if (!whole.cred)
-		whole.cred = prepare_kernel_cred(&init_task);
-	if (!whole.cred)
-		return -ENOMEM;
-
-	mnt = kern_mount(&cgroup2_fs_type);
-	if (IS_ERR(mnt))
-		return PTR_ERR(mnt);
-	/* After cred: see above. */
-	smp_store_release(&whole.mnt, mnt);
-	return 0;
-}
-
-/* The directories above the namespace's root are nothing that its tasks need a right to. */
-static struct dentry *dentry_of(struct cgroup *cgrp)
-{
-	const struct cred *cred = override_creds(whole.cred);
-	struct dentry *dentry;
-
-	dentry = kernfs_node_dentry(cgrp->kn, whole.mnt->mnt_sb);
-	revert_creds(cred);
-
-	/* It was looked up by name, and there may be another one by now. */
-	if (!IS_ERR(dentry) && kernfs_node_from_dentry(dentry) != cgrp->kn) {
-		dput(dentry);
-		return ERR_PTR(-ENOENT);
+	spin_lock(&ns_files_lock);
+	if (cgroup_is_dead(cgrp)) {
+		ret = -ENODEV;
+	} else if (!group || !psi_group_is_on(group)) {
+		ret = -EOPNOTSUPP;
+	} else {
+		cgroup_get(cgrp);
+		file->cgrp = cgrp;
+		hlist_add_head(&file->link, &group->ns_files);
 	}
-	return dentry;
+	spin_unlock(&ns_files_lock);
+	return ret;
 }
 
-static struct file *open_in(struct cgroup *cgrp, const char *name, int flags)
+/**
+ * psi_ns_open - whose pressure does a file of /proc/pressure show?
+ * @inode: of the file
+ * @file:  belongs to the open file, all zeros but for its listener
+ *
+ * Context: may sleep; current opens the file. psi_ns_close() has to follow.
+ * Return: the group, which is that of the system unless the mount has pressure=cgroup and
+ *	current's cgroup namespace another root than the hierarchy; or
+ *	-ENODEV		the cgroup was removed,
+ *	-EOPNOTSUPP	it is not accounted: it is switched off, or all are
+ *			(cgroup_disable=pressure), or nobody has ever mounted cgroup2.
+ */
+struct psi_group *psi_ns_open(struct inode *inode, struct psi_ns_file *file)
 {
-	struct path dir;
-	struct file *file;
+	struct cgroup_namespace *ns = current->nsproxy->cgroup_ns;
+	struct cgroup *cgrp;
 	int ret;
 
-	ret = make_whole();
-	if (ret)
-		return ERR_PTR(ret);
+	if (READ_ONCE(proc_sb_info(inode->i_sb)->pressure) != PROC_PRESSURE_CGROUP ||
+	    ns == &init_cgroup_ns)
+		return &psi_system;
+	if (!READ_ONCE(cgrp_dfl_visible))
+		return ERR_PTR(-EOPNOTSUPP);
 
-	dir.mnt = whole.mnt;
-	dir.dentry = dentry_of(cgrp);
-	if (IS_ERR(dir.dentry))
-		return ERR_CAST(dir.dentry);
+	/* The namespace keeps its css_set, and that the cgroup. */
+	cgrp = ns->root_cset->dfl_cgrp;
+	if (!cgroup_parent(cgrp))
+		return &psi_system;
 
-	file = file_open_root(&dir, name, flags, 0);
-	dput(dir.dentry);
+	ret = add_file(file, cgrp);
+	return ret ? ERR_PTR(ret) : cgrp->psi;
+}
+
+/**
+ * psi_ns_close - the file is closed, and has no trigger any more
+ * @file: as psi_ns_open() left it
+ *
+ * Context: may sleep.
+ */
+void psi_ns_close(struct psi_ns_file *file)
+{
+	if (!file->cgrp)
+		return;
+
+	spin_lock(&ns_files_lock);
+	hlist_del_init(&file->link);
+	spin_unlock(&ns_files_lock);
+	cgroup_put(file->cgrp);
+}
+
+/* The lock keeps the file from being closed. */
+static bool end_one(struct psi_group *group)
+{
+	struct psi_ns_file *file;
+
+	spin_lock(&ns_files_lock);
+	file = hlist_entry_safe(group->ns_files.first, struct psi_ns_file, link);
+	if (file) {
+		hlist_del_init(&file->link);
+		psi_listener_end(file->listener);
+	}
+	spin_unlock(&ns_files_lock);
 	return file;
 }
 
 /**
- * psi_open_of_namespace - open what a file of /proc/pressure is in a cgroup namespace
- * @inode: of the file in /proc
- * @file:  the same, which current is opening
- * @name:  of the group's file
+ * psi_ns_end - a cgroup was removed or switched off
+ * @group: its group, which no new file finds
  *
  * Context: may sleep.
- * Return: the group's file, which the caller has to fput(); NULL if it is that of the
- *	system, as it is unless the mount has pressure=cgroup and current's cgroup
- *	namespace another root than the hierarchy; or
- *	-ENODEV		the group was removed,
- *	-EOPNOTSUPP	there is no such pressure: the group is switched off, or all
- *			are (cgroup_disable=pressure), or nobody has ever mounted cgroup2,
- *	-EACCES and others that opening the group's file fails with.
  */
-struct file *psi_open_of_namespace(struct inode *inode, struct file *file, const char *name)
+void psi_ns_end(struct psi_group *group)
 {
-	struct cgroup_namespace *ns;
-	struct cgroup *cgrp;
-	struct file *opened;
-
-	if (READ_ONCE(proc_sb_info(inode->i_sb)->pressure) != PROC_PRESSURE_CGROUP)
-		return NULL;
-	ns = current->nsproxy->cgroup_ns;
-	if (ns == &init_cgroup_ns)
-		return NULL;
-	if (!READ_ONCE(cgrp_dfl_visible))
-		return ERR_PTR(-EOPNOTSUPP);
-
-	/* The same for the css_set's life. */
-	cgrp = ns->root_cset->dfl_cgrp;
-	if (!cgroup_parent(cgrp))
-		return NULL;
-
-	opened = open_in(cgrp, name, file->f_flags & (O_ACCMODE | O_NONBLOCK));
-	if (opened != ERR_PTR(-ENOENT) && opened != ERR_PTR(-ENODEV))
-		return opened;
-	return ERR_PTR(cgroup_is_dead(cgrp) ? -ENODEV : -EOPNOTSUPP);
-}
-
-/**
- * psi_wait_of - in which queue is who polls such a file?
- * @file: as psi_open_of_namespace() has returned it
- *
- * Context: any.
- * Return: the queue, which lives as long as the file.
- */
-wait_queue_head_t *psi_wait_of(struct file *file)
-{
-	struct kernfs_open_file *of = ((struct seq_file *)file->private_data)->private;
-
-	return &of->wait;
+	while (end_one(group))
+		cond_resched();
 }

@@ -84,6 +84,7 @@ struct psi_cpu_split {
  * @avgs_at:  when the totals last went into the averages, ns
  * @avgs_due: when they have to go there next, ns
  * @stall:    what is shown
+ * @ns_files: open files of /proc/pressure that show it; see pressure_ns.c
  * @causes:   why its tasks are stalled on memory; see psi_cause.c
  * @quota_total: how much of PSI_CPU_SOME and PSI_CPU_FULL is because of a cpu.max, ns
  * @id:       of the cgroup, as programs know it; 1 is the system
@@ -114,6 +115,7 @@ struct psi_group {
 
 	struct psi_monitors	monitors[PSI_NR_POLLERS];
 	atomic_t		watching;
+	struct hlist_head	ns_files;
 	struct psi_causes	causes;
 	u64			id;
 	struct list_head	trace_link;
@@ -166,6 +168,33 @@ static inline bool psi_group_is_on(const struct psi_group *group)
 {
 	return READ_ONCE(group->acct_group) == group;
 }
+
+/**
+ * struct psi_ns_file - of an open file of /proc/pressure, whose pressure it shows
+ * @listener: of the same file
+ * @cgrp:     that cgroup, or NULL if it is the system
+ * @link:     of psi_group::ns_files
+ */
+struct psi_ns_file {
+	struct psi_listener	*listener;
+	struct cgroup		*cgrp;
+	struct hlist_node	link;
+};
+
+struct inode;
+#ifdef CONFIG_PROC_PRESSURE_CGROUP
+struct psi_group *psi_ns_open(struct inode *inode, struct psi_ns_file *file);
+void psi_ns_close(struct psi_ns_file *file);
+void psi_ns_end(struct psi_group *group);
+#else
+static inline struct psi_group *psi_ns_open(struct inode *inode, struct psi_ns_file *file)
+{
+	return &psi_system;
+}
+
+static inline void psi_ns_close(struct psi_ns_file *file) { }
+static inline void psi_ns_end(struct psi_group *group) { }
+#endif
 
 /* the text of a pressure file, psi_show.c */
 struct seq_file;

@@ -198,13 +198,4 @@ static inline void psi_throttle(struct rq *rq, struct cfs_rq *cfs_rq, bool held)
 
 #endif
 
-#ifdef CONFIG_PROC_PRESSURE_CGROUP
-struct file *psi_open_of_namespace(struct inode *inode, struct file *file, const char *name);
-struct wait_queue_head *psi_wait_of(struct file *file);
-#else
-static inline struct file *psi_open_of_namespace(struct inode *inode, struct file *file,
-						 const char *name) { return NULL; }
-static inline struct wait_queue_head *psi_wait_of(struct file *file) { return NULL; }
-#endif
-
 #endif /* _KERNEL_SCHED_PSI_HOOKS_H */

@@ -6,10 +6,10 @@
  * and nothing else is looked at while they are printed. psi_trigger.c says how
  * listeners live. Files that are open when accounting is switched off are released then
  * (proc_entry_rundown()), but those who poll them stay in their wait queue for as long as
- * they like; so that lives until they have left it (struct psi_wait), and with it the group's
- * file that such a file stands for. orphans_lock is for the list of those.
+ * they like; so that lives until they have left it (struct psi_wait). orphans_lock is for the
+ * list of those. pressure_ns.c says how long a file of a container lives.
  */
-#include <linux/file.h>
+#include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/init.h>
 #include <linux/jiffies.h>
@@ -26,7 +26,6 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
-#include <linux/uio.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
@@ -102,22 +101,10 @@ void psi_show_cpu_causes(struct seq_file *m, struct psi_group *group)
 #define PSI_FILE_MODE	0666
 
 /*
- * A file of /proc/pressure. In a proc mount with pressure=cgroup, opened in a cgroup
- * namespace, it is that of a group, by name: see psi_open_of_namespace().
- */
-struct psi_proc_file {
-	const char		*path;
-	const char		*name_in_group;
-	enum psi_resource	res;
-};
-
-/*
- * Who polls a file. Nobody comes any more when that is released, but some may be there. Of
- * a file that stands for a group's, they are in the queue of that one.
+ * Who polls a file. Nobody comes any more when that is released, but some may be there.
  */
 struct psi_wait {
-	wait_queue_head_t	own;
-	struct file		*of_group;	/* or NULL */
+	wait_queue_head_t	head;
 	struct list_head	orphan;
 	struct rcu_head		rcu;	/* who leaves it lets go of its lock last */
 };
@@ -129,21 +116,13 @@ static LIST_HEAD(orphans);		/* orphans_lock */
 
 static bool is_left(struct psi_wait *wait)
 {
-	wait_queue_head_t *head = wait->of_group ? psi_wait_of(wait->of_group) : &wait->own;
 	bool left;
 
-	spin_lock_irq(&head->lock);
+	spin_lock_irq(&wait->head.lock);
 	/* Nobody comes any more, and who leaves has the lock. */
-	left = !waitqueue_active(head);
-	spin_unlock_irq(&head->lock);
+	left = !waitqueue_active(&wait->head);
+	spin_unlock_irq(&wait->head.lock);
 	return left;
-}
-
-static void end_wait(struct psi_wait *wait)
-{
-	if (wait->of_group)
-		fput(wait->of_group);
-	kfree_rcu(wait, rcu);
 }
 
 static void orphans_work_fn(struct work_struct *work)
@@ -154,7 +133,7 @@ static void orphans_work_fn(struct work_struct *work)
 	list_for_each_entry_safe(wait, next, &orphans, orphan) {
 		if (is_left(wait)) {
 			list_del(&wait->orphan);
-			end_wait(wait);
+			kfree_rcu(wait, rcu);
 		}
 		cond_resched();
 	}
@@ -169,14 +148,14 @@ static struct psi_wait *new_wait(void)
 	struct psi_wait *wait = kzalloc(sizeof(*wait), GFP_KERNEL_ACCOUNT);
 
 	if (wait)
-		init_waitqueue_head(&wait->own);
+		init_waitqueue_head(&wait->head);
 	return wait;
 }
 
 static void free_wait(struct psi_wait *wait)
 {
 	if (is_left(wait)) {
-		end_wait(wait);
+		kfree_rcu(wait, rcu);
 		return;
 	}
 
@@ -187,8 +166,9 @@ static void free_wait(struct psi_wait *wait)
 
 /* An open one. */
 struct psi_file {
-	const struct psi_proc_file *what;
+	struct psi_group	*group;
 	struct psi_listener	listener;
+	struct psi_ns_file	ns;
 	struct psi_wait		*wait;
 };
 
@@ -197,60 +177,43 @@ static struct psi_file *psi_file_of(struct file *file)
 	return ((struct seq_file *)file->private_data)->private;
 }
 
-/* What there is instead of all of this, or NULL. */
-static struct file *group_file_of(struct file *file)
+static enum psi_resource resource_of(const struct file *file)
 {
-	return psi_file_of(file)->wait->of_group;
+	return (uintptr_t)pde_data(file_inode(file));
 }
 
 static int psi_proc_show(struct seq_file *m, void *unused)
 {
 	struct psi_file *f = m->private;
 
-	return psi_show(m, &psi_system, f->what->res);
+	if (READ_ONCE(f->listener.ended))
+		return -ENODEV;
+	return psi_show(m, f->group, resource_of(m->file));
 }
-
-static const struct psi_proc_file psi_files[] = {
-	{ "pressure/io",	"io.pressure",		PSI_IO },
-	{ "pressure/memory",	"memory.pressure",	PSI_MEM },
-	{ "pressure/cpu",	"cpu.pressure",		PSI_CPU },
-	{ "pressure/irq",	"irq.pressure",		PSI_IRQ },
-};
 
 static int psi_proc_open(struct inode *inode, struct file *file)
 {
-	const struct psi_proc_file *what = pde_data(inode);
 	struct psi_file *f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
 	struct psi_wait *wait = new_wait();
-	struct file *of_group;
 	int ret = -ENOMEM;
 
 	if (!f || !wait)
 		goto free;
 
-	of_group = psi_open_of_namespace(inode, file, what->name_in_group);
-	if (IS_ERR(of_group)) {
-		ret = PTR_ERR(of_group);
+	f->wait = wait;
+	f->listener.wait = &wait->head;
+	f->ns.listener = &f->listener;
+	f->group = psi_ns_open(inode, &f->ns);
+	if (IS_ERR(f->group)) {
+		ret = PTR_ERR(f->group);
 		goto free;
 	}
 
-	f->what = what;
-	f->wait = wait;
-	f->listener.wait = &wait->own;
-	wait->of_group = of_group;
-
 	ret = single_open(file, psi_proc_show, f);
-	if (ret)
-		goto put;
+	if (!ret)
+		return 0;
 
-	/* A group's file has it, and seq_open() takes it away. */
-	if (of_group && file->f_mode & FMODE_WRITE)
-		file->f_mode |= FMODE_PWRITE;
-	return 0;
-
-put:
-	if (of_group)
-		fput(of_group);
+	psi_ns_close(&f->ns);
 free:
 	kfree(wait);
 	kfree(f);
@@ -262,63 +225,26 @@ static int psi_proc_release(struct inode *inode, struct file *file)
 	struct psi_file *f = psi_file_of(file);
 
 	psi_trigger_close(&f->listener);
+	psi_ns_close(&f->ns);
 	free_wait(f->wait);
 	kfree(f);
 	return single_release(inode, file);
 }
 
-static ssize_t psi_proc_read_iter(struct kiocb *iocb, struct iov_iter *iter)
-{
-	struct file *of_group = group_file_of(iocb->ki_filp);
-
-	if (of_group)
-		return vfs_iter_read(of_group, iter, &iocb->ki_pos, 0);
-	return seq_read_iter(iocb, iter);
-}
-
-/* What is read next is where the file in /proc is. Callers hold its position. */
-static loff_t psi_proc_lseek(struct file *file, loff_t offset, int whence)
-{
-	struct file *of_group = group_file_of(file);
-	loff_t ret;
-
-	if (!of_group)
-		return seq_lseek(file, offset, whence);
-
-	of_group->f_pos = file->f_pos;
-	ret = vfs_llseek(of_group, offset, whence);
-	if (ret >= 0)
-		file->f_pos = ret;
-	return ret;
-}
-
-static ssize_t write_to_group(struct file *of_group, const char __user *ubuf,
-			      size_t len, loff_t *ppos)
-{
-	struct iov_iter iter;
-	int ret;
-
-	ret = import_ubuf(ITER_SOURCE, (void __user *)ubuf, len, &iter);
-	return ret ?: vfs_iter_write(of_group, &iter, ppos, 0);
-}
-
 static ssize_t psi_proc_write(struct file *file, const char __user *ubuf,
 			      size_t len, loff_t *ppos)
 {
-	struct file *of_group = group_file_of(file);
 	struct psi_file *f = psi_file_of(file);
 	char *text;
 	int ret;
 
-	if (of_group)
-		return write_to_group(of_group, ubuf, len, ppos);
 	if (!len || len > PAGE_SIZE)
 		return -EINVAL;
 
 	text = memdup_user_nul(ubuf, len);
 	if (IS_ERR(text))
 		return PTR_ERR(text);
-	ret = psi_trigger_write(&f->listener, &psi_system, f->what->res, file, text);
+	ret = psi_trigger_write(&f->listener, f->group, resource_of(file), file, text);
 	kfree(text);
 
 	return ret ?: len;
@@ -326,17 +252,13 @@ static ssize_t psi_proc_write(struct file *file, const char __user *ubuf,
 
 static __poll_t psi_proc_poll(struct file *file, poll_table *pt)
 {
-	struct file *of_group = group_file_of(file);
-
-	if (of_group)
-		return vfs_poll(of_group, pt);
 	return psi_trigger_poll(&psi_file_of(file)->listener, file, pt);
 }
 
 static const struct proc_ops psi_proc_ops = {
 	.proc_open	= psi_proc_open,
-	.proc_read_iter	= psi_proc_read_iter,
-	.proc_lseek	= psi_proc_lseek,
+	.proc_read_iter	= seq_read_iter,
+	.proc_lseek	= seq_lseek,
 	.proc_write	= psi_proc_write,
 	.proc_poll	= psi_proc_poll,
 	.proc_release	= psi_proc_release,
@@ -350,16 +272,19 @@ static const struct proc_ops psi_proc_ops = {
  */
 int psi_proc_add(void)
 {
+	static const char * const paths[PSI_NR_RESOURCES] = {
+		[PSI_IO]	= "pressure/io",
+		[PSI_MEM]	= "pressure/memory",
+		[PSI_CPU]	= "pressure/cpu",
+		[PSI_IRQ]	= "pressure/irq",
+	};
 	bool done = proc_mkdir("pressure", NULL);
-	const struct psi_proc_file *f;
-	int i;
+	uintptr_t res;
 
-	for (i = 0; done && i < ARRAY_SIZE(psi_files); i++) {
-		f = &psi_files[i];
-		if (f->res != PSI_IRQ || irqtime_is_measured())
-			done = proc_create_data(f->path, PSI_FILE_MODE, NULL, &psi_proc_ops,
-						(void *)f);
-	}
+	for (res = 0; done && res < PSI_NR_RESOURCES; res++)
+		if (res != PSI_IRQ || irqtime_is_measured())
+			done = proc_create_data(paths[res], PSI_FILE_MODE, NULL, &psi_proc_ops,
+						(void *)res);
 	if (!done)
 		psi_proc_remove();
 	return done ? 0 : -ENOMEM;

@@ -840,7 +840,7 @@ static struct psi_trigger *new_trigger(struct psi_listener *l, struct psi_group 
  *
  * Context: may sleep. The group must not go away meanwhile, nor the file be
  * closed.
- * Return: 0; -EBUSY if there is a trigger already; -EINVAL for any other text, or a
+ * Return: 0; -ENODEV after psi_listener_end(); -EBUSY if there is a trigger already; -EINVAL for any other text, or a
  * window that is too short for @file's opener; -EOPNOTSUPP for PSI_IRQ without a clock
  * for interrupts; -ENOMEM.
  */
@@ -851,6 +851,8 @@ int psi_trigger_write(struct psi_listener *l, struct psi_group *group,
 	struct psi_order o;
 	int ret;
 
+	if (READ_ONCE(l->ended))
+		return -ENODEV;
 	if (!READ_ONCE(psi_pollers[PSI_NR_POLLERS - 1].task))
 		return -ENOMEM;
 	if (READ_ONCE(l->trigger))
@@ -888,7 +890,7 @@ int psi_trigger_write(struct psi_listener *l, struct psi_group *group,
  * Of several who wait for one file, one gets the event; the others go on waiting.
  *
  * Return: EPOLLPRI if there was an event since it was last asked for; EPOLLERR if
- * there is no trigger.
+ * there is no trigger, or after psi_listener_end().
  */
 __poll_t psi_trigger_poll(struct psi_listener *l, struct file *file,
 			  poll_table *pt)
@@ -897,7 +899,7 @@ __poll_t psi_trigger_poll(struct psi_listener *l, struct file *file,
 	struct psi_trigger *t = smp_load_acquire(&l->trigger);
 
 	poll_wait(file, l->wait, pt);
-	if (!t)
+	if (!t || READ_ONCE(l->ended))
 		return DEFAULT_POLLMASK | EPOLLERR | EPOLLPRI;
 
 	/* Who waits for something else does not take the event away. */
@@ -923,6 +925,18 @@ void psi_trigger_close(struct psi_listener *l)
 	l->trigger = NULL;
 	wake_waiters(l->wait);
 	kfree(t);
+}
+
+/**
+ * psi_listener_end - the file stays open, but has nothing to show any more
+ * @l: the listener; others may use it
+ *
+ * Context: process, may be atomic.
+ */
+void psi_listener_end(struct psi_listener *l)
+{
+	WRITE_ONCE(l->ended, true);
+	wake_waiters(l->wait);
 }
 
 /**

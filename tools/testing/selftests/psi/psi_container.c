@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /proc/pressure of a cgroup namespace: proc mounts with pressure=cgroup. What it says
- * and does has to be what the files of the namespace's group say and do, and it has to
- * be as ever wherever that is not asked for.
+ * /proc/pressure of a cgroup namespace: proc mounts with pressure=cgroup. It has to say
+ * what the files of the namespace's group say, to take what that of the system takes, and
+ * to be as ever wherever that is not asked for.
  *
  * A case puts itself into namespaces, and is in that of the system when it ends. Groups
  * are always seen through the mount of the system.
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/aio_abi.h>
+#include <linux/landlock.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -18,10 +18,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mount.h>
-#include <sys/sendfile.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -517,113 +516,6 @@ static enum psi_result threads(void)
 	return PSI_PASS;
 }
 
-/* ---- ways to read ---- */
-
-static ssize_t read_all(int fd, char *text, size_t step)
-{
-	ssize_t n, length = 0;
-
-	while ((n = read(fd, text + length, step)) > 0)
-		length += n;
-	text[length] = '\0';
-	return n < 0 ? -errno : length;
-}
-
-/* 0 if the kernel has none. */
-static ssize_t read_by_aio(int fd, char *text, size_t size)
-{
-	struct iocb cb = {
-		.aio_lio_opcode = IOCB_CMD_PREAD,
-		.aio_fildes = fd,
-		.aio_buf = (__u64)(unsigned long)text,
-		.aio_nbytes = size,
-	};
-	struct iocb *list[] = { &cb };
-	aio_context_t context = 0;
-	struct io_event event;
-	ssize_t ret;
-
-	if (syscall(SYS_io_setup, 1, &context))
-		return 0;
-	ret = syscall(SYS_io_submit, context, 1, list);
-	if (ret == 1)
-		ret = syscall(SYS_io_getevents, context, 1, 1, &event, NULL);
-	ret = ret == 1 ? event.res : -errno;
-	syscall(SYS_io_destroy, context);
-	return ret;
-}
-
-/* What each call returns, one after the other. */
-static void try_seeks(int fd, off_t *got)
-{
-	static const struct {
-		off_t offset;
-		int whence;
-	} seeks[] = {
-		{ 0, SEEK_CUR }, { 5, SEEK_SET }, { 3, SEEK_CUR }, { -100, SEEK_CUR },
-		{ -1, SEEK_SET }, { 0, SEEK_END }, { 7, SEEK_END }, { 1, 77 }, { 0, SEEK_CUR },
-	};
-	char byte;
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(seeks); i++) {
-		*got = lseek(fd, seeks[i].offset, seeks[i].whence);
-		if (*got++ < 0)
-			got[-1] = -errno;
-		*got++ = read(fd, &byte, 1) == 1 ? byte : -1;
-	}
-}
-
-#define NR_SEEKS	18
-
-static enum psi_result reading(void)
-{
-	const char *proc = mount_proc("pressure=cgroup");
-	char whole[MAX_TEXT], text[MAX_TEXT], part[8];
-	const char *group = enter_idle_group();
-	off_t ours[NR_SEEKS], groups[NR_SEEKS];
-	struct iovec parts[2] = { { text, 3 }, { text + 3, sizeof(text) - 3 } };
-	ssize_t length, n;
-	int fd, group_fd, i, pipes[2];
-
-	length = read_of_group(group, "cpu.pressure", whole);
-	EXPECT(length > 0, "cannot read the group's");
-	fd = must_open(proc, "cpu", O_RDONLY | O_NONBLOCK);
-	group_fd = open_group(group, PSI_CPU, O_RDONLY);
-
-	EXPECT(read_all(fd, text, 1) == length && !strcmp(text, whole), "byte by byte: %s", text);
-	EXPECT(!read(fd, text, 10), "more than all");
-	EXPECT(!lseek(fd, 0, SEEK_SET) && read_all(fd, text, 100) == length &&
-	       !strcmp(text, whole), "once more: %s", text);
-	EXPECT(pread(fd, part, 5, 5) == 5 && !memcmp(part, whole + 5, 5), "a part by pread()");
-	EXPECT(!read(fd, text, 10), "pread() has moved it");
-	EXPECT(preadv(fd, parts, 2, 0) == length && !memcmp(text, whole, length), "preadv()");
-	EXPECT(!pread(fd, text, 10, length), "behind the end");
-	EXPECT(!read(fd, text, 0), "nothing");
-	EXPECT(pread(fd, (void *)4096UL, 10, 0) < 0 && errno == EFAULT, "to nowhere");
-	EXPECT(write(fd, QUIET_TRIGGER, 10) < 0 && errno == EBADF, "written, but opened to read");
-
-	lseek(fd, 0, SEEK_SET);
-	try_seeks(fd, ours);
-	try_seeks(group_fd, groups);
-	for (i = 0; i < NR_SEEKS; i++)
-		EXPECT(ours[i] == groups[i], "seek %d: %lld instead of %lld", i / 2,
-		       (long long)ours[i], (long long)groups[i]);
-
-	EXPECT(!pipe(pipes) && !lseek(fd, 0, SEEK_SET), "no pipe");
-	EXPECT(sendfile(pipes[1], fd, NULL, 1000) == length &&
-	       read(pipes[0], text, sizeof(text)) == length && !memcmp(text, whole, length),
-	       "sendfile()");
-
-	memset(text, 0, sizeof(text));
-	n = read_by_aio(fd, text, sizeof(text));
-	if (!n)
-		psi_note("no aio");
-	else
-		EXPECT(n == length && !memcmp(text, whole, length), "aio: %zd", n);
-	return PSI_PASS;
-}
-
 /* ---- triggers ---- */
 
 /* The first @length bytes, or all of a text. */
@@ -672,25 +564,23 @@ static int open_as(const char *path, const struct attempt *a)
 	return a->privileged ? open_pressure(path, O_RDWR) : open_unprivileged(path, O_RDWR);
 }
 
-/* Each answer is that of the group's file, and some are known. */
+/* Each answer is that of the system's file, and some are known. */
 static enum psi_result errnos(void)
 {
 	const char *proc = mount_proc("pressure=cgroup");
-	const char *group = enter_idle_group();
-	int ours[NR_RESULTS], groups[NR_RESULTS];
+	int ours[NR_RESULTS], systems[NR_RESULTS];
 	bool busy = false, refused = false;
-	char path[GROUP_PATH];
 	size_t i, j;
 
 	memset(long_text, 'x', sizeof(long_text));
 	memcpy(long_text, QUIET_TRIGGER, sizeof(QUIET_TRIGGER) - 1);
-	group_file(path, group, "memory.pressure");
+	enter_idle_group();
 	for (i = 0; i < ARRAY_SIZE(attempts); i++) {
 		attempt(open_as(pressure_file(proc, "memory"), &attempts[i]), &attempts[i], ours);
-		attempt(open_as(path, &attempts[i]), &attempts[i], groups);
+		attempt(open_as(psi_path(PSI_MEMORY), &attempts[i]), &attempts[i], systems);
 		for (j = 0; j < NR_RESULTS; j++)
-			EXPECT(ours[j] == groups[j], "attempt %zu, %zu: %d instead of %d", i, j,
-			       ours[j], groups[j]);
+			EXPECT(ours[j] == systems[j], "attempt %zu, %zu: %d instead of %d", i, j,
+			       ours[j], systems[j]);
 		busy |= !ours[0] && ours[1] == -EBUSY && !ours[5];
 		refused |= ours[0] == -EINVAL && !ours[1] && ours[2] == -EBUSY;
 	}
@@ -734,96 +624,26 @@ static enum psi_result events(void)
 	return PSI_PASS;
 }
 
-/* By a child that is in the initial namespace; not 0 if anything goes wrong. */
-static int in_system(int (*fn)(const char *arg), const char *arg)
-{
-	int status = 0;
-	pid_t pid = fork();
-
-	if (!pid)
-		_exit(set_namespace("/proc/1/ns/cgroup", CLONE_NEWCGROUP) || fn(arg));
-	return pid < 0 || waitpid(pid, &status, 0) < 0 || status;
-}
-
-static int remount_groups(const char *options)
-{
-	return mount("cgroup2", CGROUP_ROOT, "cgroup2", MS_REMOUNT, options);
-}
-
-static void usual_mount_of_groups(void)
-{
-	in_system(remount_groups, NULL);
-}
-
-static int read_cpu(const char *proc)
-{
-	char text[MAX_TEXT];
-
-	return read_proc(proc, "cpu", text) <= 0;
-}
-
-/* A namespace that is a boundary is one here as well, and the mount here leaves that alone. */
-static enum psi_result delegated(void)
-{
-	const char *proc = mount_proc("pressure=cgroup");
-	const char *group = make_group(NULL, "g");
-	char text[MAX_TEXT];
-	int i, fd, ret;
-
-	undo_later(usual_mount_of_groups);
-	enter(group);
-	EXPECT(!in_system(remount_groups, "nsdelegate"), "cannot remount");
-	/* There the kernel's own mount would take the boundary away. */
-	EXPECT(!in_system(read_cpu, proc), "the system's cannot be read");
-	for (i = 0; i < 2; i++) {
-		EXPECT(read_proc(proc, "cpu", text) > 0, "cannot be read");
-		fd = must_open(proc, "cpu", O_RDWR);
-		ret = write_trigger(fd, QUIET_TRIGGER, sizeof(QUIET_TRIGGER));
-		EXPECT(ret == -EPERM, "a trigger at the boundary: %d", ret);
-	}
-	usual_mount_of_groups();
-	ret = write_trigger(fd, QUIET_TRIGGER, sizeof(QUIET_TRIGGER));
-	EXPECT(!ret, "no boundary any more: %s", strerror(-ret));
-	return PSI_PASS;
-}
-
 /* ---- permissions ---- */
 
+/* Whatever those of the group's own file are. */
 static enum psi_result permissions(void)
 {
 	const char *proc = mount_proc("pressure=cgroup");
-	const char *parent = make_group(NULL, "parent");
-	const char *group = make_group(parent, "g");
+	const char *group = enter_idle_group();
 	char path[GROUP_PATH];
 	int fd;
 
-	enter(group);
-	group_file(path, group, "cpu.pressure");
-	expect_open(proc, "root's file, to read", O_RDONLY, 0);
-	expect_open(proc, "root's file, to write", O_RDWR, -EACCES);
-	expect_open(proc, "root's file, only to write", O_WRONLY, -EACCES);
-	expect_open("/proc", "the system's", O_RDWR, 0);
-
-	expect_open("/proc", "the system's, as a shell does", O_WRONLY | O_CREAT | O_TRUNC, 0);
-	fd = must_open(proc, "cpu", O_WRONLY | O_CREAT | O_TRUNC);
-	EXPECT(!write_trigger(fd, QUIET_TRIGGER, sizeof(QUIET_TRIGGER)), "no trigger by a shell");
-
-	EXPECT(!chmod(path, 0600), "chmod");
-	expect_open(proc, "mode 600", O_RDONLY, -EACCES);
-	EXPECT(!chmod(path, 0666), "chmod");
-	expect_open(proc, "mode 666", O_RDWR, 0);
-	EXPECT(!chmod(path, 0644) && !chown(path, SOMEBODY, SOMEBODY), "chown");
-	expect_open(proc, "his own", O_RDWR, 0);
+	EXPECT(!chmod(group_file(path, group, "cpu.pressure"), 0600) && !chmod(group, 0700),
+	       "chmod: %s", strerror(errno));
+	expect_open(proc, "to read", O_RDONLY, 0);
+	expect_open(proc, "only to write", O_WRONLY, 0);
+	expect_open(proc, "as a shell does", O_WRONLY | O_CREAT | O_TRUNC, 0);
 
 	fd = open_as_somebody(proc, "cpu", O_RDWR);
 	EXPECT(write_trigger(fd, "some 1000 100000", 17) == -EINVAL,
 	       "root writes to a file of somebody, and the opener's privilege counts");
-	EXPECT(!write_trigger(fd, "some 1000 500000", 17), "no trigger for its owner");
-
-	EXPECT(!chmod(group, 0700), "chmod");
-	expect_open(proc, "a group that is closed", O_RDONLY, -EACCES);
-	EXPECT(!chmod(group, 0755) && !chmod(parent, 0700), "chmod");
-	expect_open(proc, "a group that is closed, above", O_RDWR, 0);
+	EXPECT(!write_trigger(fd, "some 1000 500000", 17), "no trigger for somebody");
 	return PSI_PASS;
 }
 
@@ -852,11 +672,9 @@ static void be_container(void *unused)
 	REPORT_UNLESS(read_text("/tmp/pressure/cpu", text, sizeof(text)) > 0 &&
 		      some_total(text) < 50000, "it reads %.60s", text);
 	fd = open("/tmp/pressure/cpu", O_RDWR);
-	REPORT_UNLESS(fd < 0 && errno == EACCES, "opened to write: %d, %s", fd, strerror(errno));
-	REPORT_UNLESS(!mount("proc", "/tmp", "proc", MS_REMOUNT | MS_NOSUID | MS_NODEV | MS_NOEXEC,
-			     "pressure=system"), "remount: %s", strerror(errno));
-	fd = open("/tmp/pressure/cpu", O_RDWR);
-	REPORT_UNLESS(fd >= 0, "the system's: %s", strerror(errno));
+	REPORT_UNLESS(fd >= 0, "opened to write: %s", strerror(errno));
+	REPORT_UNLESS(write_trigger(fd, "some 1000 100000", 17) == -EINVAL &&
+		      !write_trigger(fd, "some 1000 500000", 17), "root of its namespace only");
 	report->done = true;
 	_exit(0);
 }
@@ -885,6 +703,49 @@ static enum psi_result user_namespace(void)
 	}
 	EXPECT(pid > 0 && waitpid(pid, &status, 0) == pid, "no child");
 	REQUIRE(!WIFEXITED(status) || WEXITSTATUS(status) != KSFT_SKIP, "needs user namespaces");
+	EXPECT(report->done, "%s", *report->text ? report->text : "it has died");
+	return PSI_PASS;
+}
+
+/* May read and write below @proc, and nothing else. */
+static void be_sandboxed(const char *proc)
+{
+	struct landlock_ruleset_attr rules = {
+		.handled_access_fs = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE,
+	};
+	struct landlock_path_beneath_attr below = {
+		.allowed_access = rules.handled_access_fs,
+		.parent_fd = open(proc, O_PATH | O_CLOEXEC),
+	};
+	int set = syscall(SYS_landlock_create_ruleset, &rules, sizeof(rules), 0), fd;
+
+	REPORT_UNLESS(below.parent_fd >= 0 && set >= 0 &&
+		      !syscall(SYS_landlock_add_rule, set, LANDLOCK_RULE_PATH_BENEATH, &below, 0) &&
+		      !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+		      !syscall(SYS_landlock_restrict_self, set, 0), "sandbox: %s", strerror(errno));
+	fd = open("/proc/pressure/cpu", O_RDONLY);
+	REPORT_UNLESS(fd < 0 && errno == EACCES, "it is no sandbox");
+	fd = open_in_proc(proc, "cpu", O_RDWR);
+	REPORT_UNLESS(fd >= 0, "%s", strerror(-fd));
+	report->done = true;
+	_exit(0);
+}
+
+/* Neither Landlock nor AppArmor let anybody open what no mount of his leads to. */
+static enum psi_result sandboxed(void)
+{
+	const char *proc = mount_proc("pressure=cgroup");
+	int status;
+	pid_t pid;
+
+	REQUIRE(syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) > 0,
+		"needs Landlock");
+	report = shared_alloc(sizeof(*report));
+	enter_idle_group();
+	pid = fork();
+	if (!pid)
+		be_sandboxed(proc);
+	EXPECT(pid > 0 && waitpid(pid, &status, 0) == pid, "no child");
 	EXPECT(report->done, "%s", *report->text ? report->text : "it has died");
 	return PSI_PASS;
 }
@@ -1426,8 +1287,6 @@ static enum psi_result amid_everything(void)
 }
 
 static const struct psi_case cases[] = {
-	/* The first, as it has to be there when the kernel mounts the hierarchy for itself. */
-	{ "R-12 R-14 nsdelegate is a boundary in /proc, too", delegated },
 	{ "R-14 proc's pressure=: what it takes, remount, /proc/mounts", parsing },
 	{ "R-14 no /proc/pressure with subset=pid", without_files },
 	{ "R-14 proc mounts with and without pressure=cgroup side by side", side_by_side },
@@ -1438,10 +1297,10 @@ static const struct psi_case cases[] = {
 	{ "R-14 namespaces in namespaces", nested },
 	{ "R-14 an open file of a container keeps its group", stays },
 	{ "R-14 threads in namespaces of their own", threads },
-	{ "R-11 R-14 all ways to read a container's file", reading },
-	{ "R-12 R-14 a container's file takes triggers as its group's does", errnos },
+	{ "R-12 R-14 a container's file takes triggers as the system's does", errnos },
 	{ "R-12 R-14 a container's triggers tell of its group alone", events },
-	{ "R-14 permissions of a container's file are its group's", permissions },
+	{ "R-14 a container's file is everybody's, as the system's", permissions },
+	{ "R-14 a sandbox that leaves /proc leaves a container's pressure", sandboxed },
 	{ "R-14 pressure=cgroup in somebody's own user namespace", user_namespace },
 	{ "R-14 ENODEV if a container's group was removed", group_removed },
 	{ "R-14 EOPNOTSUPP if a container's group is off", group_off },
