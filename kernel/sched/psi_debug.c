@@ -336,7 +336,9 @@ static void add_task(struct rq *rq, struct task_struct *p)
 	else
 		group = next_on(group);
 	if (p->psi.node != node_of(group, cpu))
-		fail(cpu, "%s/%d is counted in another group", p->comm, p->pid);
+		fail(cpu, "%s/%d of %llu is counted in %llu, should be in %llu", p->comm, p->pid,
+		     p->psi.group->id, p->psi.node ? p->psi.node->group->id : 0,
+		     group ? group->id : 0);
 	if (p->psi.node)
 		add_contrib(p->psi.node, p->psi.contrib);
 	for (; group; group = next_on(group->parent))

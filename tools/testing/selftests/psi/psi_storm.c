@@ -27,7 +27,7 @@
 #include "psi_cgroup_util.h"
 
 #define MB		(1024UL * 1024)
-#define STORM_MS	60000
+#define STORM_MS	20000
 #define STALL_MB	12
 
 enum {
@@ -35,14 +35,15 @@ enum {
 	HOTPLUGS, SWITCHES, NR_DEEDS
 };
 
+/* EIO is what procfs has for a file that is not there any more. */
 static const struct deed deeds[NR_DEEDS] = {
-	[TRIGGERS]	= { "triggers", { ENOENT, ENODEV, EOPNOTSUPP } },
-	[READS]		= { "reads", { ENOENT, ENODEV, EOPNOTSUPP } },
+	[TRIGGERS]	= { "triggers", { ENOENT, ENODEV, EOPNOTSUPP, EIO } },
+	[READS]		= { "reads", { ENOENT, ENODEV, EOPNOTSUPP, EIO } },
 	[TOGGLES]	= { "groups off and on", { ENOENT, ENODEV } },
 	[MAKES]		= { "groups made", { EEXIST, ENOENT } },
 	[REMOVALS]	= { "groups removed", { EBUSY, ENOENT } },
-	[CLONES]	= { "clones", { ENOENT, ENODEV, EBUSY } },
-	[MOVES]		= { "moves", { ENOENT, ENODEV, ESRCH, EBUSY } },
+	[CLONES]	= { "clones", { ENOENT, ENODEV, EBUSY, EOPNOTSUPP } },
+	[MOVES]		= { "moves", { ENOENT, ENODEV, ESRCH, EBUSY, EOPNOTSUPP } },
 	[LIMITS]	= { "limits", { ENOENT, ENODEV } },
 	[STALLS]	= { "stalls" },
 	[MOUNTS]	= { "proc mounts" },
@@ -296,7 +297,7 @@ static void switch_psi(void *unused)
 {
 	for (;;) {
 		did(SWITCHES, write_text(KERNEL_PSI, "%d", !!random_below(3)));
-		pause_us(200000);
+		pause_us(50000);
 	}
 }
 
@@ -321,13 +322,12 @@ static enum psi_result everything_at_once(void)
 	unsigned int needed = DEED(NR_DEEDS) - 1;
 	size_t i;
 
-	REQUIRE(!enable_controller(top_group(), "+cpu") &&
-		!enable_controller(top_group(), "+memory"),
-		"needs the cpu and the memory controller");
 	last_cpu = online_cpus() - 1;
 	undo_later(all_on);
 	for (i = 0; i < ARRAY_SIZE(group); i++)
 		group[i] = make_group(NULL, places[i]);
+	REQUIRE(!enable_controller(group[0], "+cpu") && !enable_controller(group[0], "+memory"),
+		"needs the cpu and the memory controller");
 	begin_deeds(deeds, NR_DEEDS);
 	for (i = 0; i < ARRAY_SIZE(racers); i++)
 		start_load(-1, racers[i], NULL);

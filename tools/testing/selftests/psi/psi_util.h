@@ -237,7 +237,7 @@ void pause_us(unsigned int most);	/* for less than that */
 /* Something that loads do all the time. */
 struct deed {
 	const char *name;
-	int errors[4];		/* what may come of it, apart from success */
+	int errors[5];		/* what may come of it, apart from success */
 };
 
 #define MAX_DEEDS	16
