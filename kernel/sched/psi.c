@@ -418,11 +418,8 @@ static bool is_held(const struct task_struct *p)
 }
 #endif
 
-/* see psi_enqueue() */
-void __psi_enqueue(struct rq *rq, struct task_struct *p, int flags)
+static __always_inline void enqueue(struct rq *rq, struct task_struct *p, int flags)
 {
-	if (psi_quotas_are_used() && is_held(p) != !!(p->psi.flags & PSI_TASK_HELD))
-		set_held(rq, p, is_held(p));
 	if (flags & ENQUEUE_RESTORE)
 		return;
 
@@ -436,6 +433,22 @@ void __psi_enqueue(struct rq *rq, struct task_struct *p, int flags)
 		return;
 
 	account_task(rq, p, sched_now(rq));
+}
+
+/* It has slept, or its CPU, class or group is another one, and so it is held back now, or not. */
+static noinline void enqueue_otherwise_held(struct rq *rq, struct task_struct *p, int flags)
+{
+	set_held(rq, p, is_held(p));
+	enqueue(rq, p, flags);
+}
+
+/* see psi_enqueue() */
+void __psi_enqueue(struct rq *rq, struct task_struct *p, int flags)
+{
+	if (psi_quotas_are_used() && unlikely(is_held(p) != !!(p->psi.flags & PSI_TASK_HELD)))
+		enqueue_otherwise_held(rq, p, flags);
+	else
+		enqueue(rq, p, flags);
 }
 
 /* A task that a PSI thread has preempted does not have the CPU any more. */
