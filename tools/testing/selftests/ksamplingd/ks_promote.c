@@ -891,6 +891,15 @@ static char *no_room(void)
 	return filling;
 }
 
+/* It may have given up while there was nobody to demote to, until somebody else finds room. */
+static void revive_kswapd(void)
+{
+	char *at = map(MAP_PRIVATE, 1 << 20, PAGE);
+
+	set_policy(at, 1 << 20, MPOL_BIND, FAST);
+	memset(at, 1, 1 << 20);
+}
+
 /* With demotion, there comes to be room. */
 static enum psi_result full(void)
 {
@@ -899,6 +908,7 @@ static enum psi_result full(void)
 	no_room();
 	demoted = get_vmstat("pgdemote_kswapd");
 	EXPECT(!write_text(DEMOTION, "1"), "demotion");
+	revive_kswapd();
 	promote(false);
 	promote(true);
 	expect_fast(mem.nr / 2, 60000);
