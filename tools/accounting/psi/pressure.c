@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compat.h"
 #include "pressure.h"
 
 const char *const resource_names[NR_RESOURCES] = { "cpu", "memory", "io", "irq" };
@@ -89,7 +90,7 @@ static bool resource_parse(const char **line, enum resource *resource)
 	static const enum resource resources[] = { CPU, MEMORY };
 	size_t len = strcspn(*line, ".\n "), i;
 
-	for (i = 0; i < sizeof(resources) / sizeof(resources[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(resources); i++) {
 		*resource = resources[i];
 		if ((*line)[len] == '.' && len == strlen(resource_names[*resource]) &&
 		    !strncmp(*line, resource_names[*resource], len)) {
