@@ -385,8 +385,8 @@ static noinline void set_held(struct rq *rq, struct task_struct *p, bool held)
 	else
 		p->psi.flags &= ~PSI_TASK_HELD;
 
-	/* If it is on the CPU, the switch will count it. */
-	if (!(p->psi.flags & PSI_TASK_ONCPU))
+	/* If it is on the CPU, the switch will count it; if it sleeps, there is nothing. */
+	if ((p->psi.flags & (PSI_TASK_RUNNABLE | PSI_TASK_ONCPU)) == PSI_TASK_RUNNABLE)
 		account_task(rq, p, sched_now(rq));
 }
 
@@ -403,7 +403,8 @@ void __psi_throttle(struct rq *rq, struct cfs_rq *cfs_rq, bool held)
 	struct sched_entity *se = cfs_rq->curr;
 	struct rb_node *rb;
 
-	if (se && entity_is_task(se))
+	/* If it has just blocked, nobody would take it back. */
+	if (se && se->on_rq && entity_is_task(se))
 		set_held(rq, task_of(se), held);
 	for (rb = rb_first_cached(&cfs_rq->tasks_timeline); rb; rb = rb_next(rb)) {
 		se = rb_entry(rb, struct sched_entity, run_node);
