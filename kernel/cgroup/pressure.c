@@ -273,10 +273,11 @@ static ssize_t pressure_switch_write(struct kernfs_open_file *of, char *buf,
 	if (on && !psi_group_is_on(cgrp->psi)) {
 		pressure_switch(cgrp, true);
 		show_files(cgrp, true);
+		psi_ns_begin(cgrp->psi);
 	} else if (!on && psi_group_is_on(cgrp->psi)) {
 		show_files(cgrp, false);
-		pressure_switch(cgrp, false);
 		psi_ns_end(cgrp->psi);
+		pressure_switch(cgrp, false);
 	}
 
 	cgroup_kn_unlock(of->kn);

@@ -6,8 +6,7 @@
  * Such a file shows the group at the root of its opener's namespace. It keeps the
  * cgroup, but ends when that is removed or switched off, as the cgroup's own files do.
  *
- * Locking: ns_files_lock for psi_group::ns_files. A group has ended, for those who
- * open, before its files are told.
+ * Locking: ns_files_lock for psi_group::ns_files and ns_ended.
  */
 #include <linux/cgroup.h>
 #include <linux/err.h>
@@ -15,8 +14,10 @@
 #include <linux/list.h>
 #include <linux/nsproxy.h>
 #include <linux/proc_fs.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
+#include <linux/wait.h>
 
 #include "../sched/psi_avgs.h"
 #include "../sched/psi_trigger.h"
@@ -30,14 +31,12 @@ static int add_file(struct psi_ns_file *file, struct cgroup *cgrp)
 	int ret = 0;
 
 	spin_lock(&ns_files_lock);
-	if (cgroup_is_dead(cgrp)) {
-		ret = -ENODEV;
-	} else if (!group || !psi_group_is_on(group)) {
-		ret = -EOPNOTSUPP;
-	} else {
+	if (group && !group->ns_ended) {
 		cgroup_get(cgrp);
 		file->cgrp = cgrp;
 		hlist_add_head(&file->link, &group->ns_files);
+	} else {
+		ret = cgroup_is_dead(cgrp) ? -ENODEV : -EOPNOTSUPP;
 	}
 	spin_unlock(&ns_files_lock);
 	return ret;
@@ -93,24 +92,32 @@ void psi_ns_close(struct psi_ns_file *file)
 	cgroup_put(file->cgrp);
 }
 
-/* The lock keeps the file from being closed. */
+/* The lock keeps the file from being closed; RCU, and whoever waits, keep the queue. */
 static bool end_one(struct psi_group *group)
 {
+	wait_queue_head_t *wait = NULL;
 	struct psi_ns_file *file;
 
+	guard(rcu)();
+
 	spin_lock(&ns_files_lock);
+	group->ns_ended = true;
 	file = hlist_entry_safe(group->ns_files.first, struct psi_ns_file, link);
 	if (file) {
 		hlist_del_init(&file->link);
-		psi_listener_end(file->listener);
+		WRITE_ONCE(file->listener->ended, true);
+		wait = file->listener->wait;
 	}
 	spin_unlock(&ns_files_lock);
+
+	if (wait)
+		wake_up_all(wait);
 	return file;
 }
 
 /**
- * psi_ns_end - a cgroup was removed or switched off
- * @group: its group, which no new file finds
+ * psi_ns_end - a cgroup is removed or switched off
+ * @group: its group
  *
  * Context: may sleep.
  */
@@ -118,4 +125,17 @@ void psi_ns_end(struct psi_group *group)
 {
 	while (end_one(group))
 		cond_resched();
+}
+
+/**
+ * psi_ns_begin - a cgroup has been switched on
+ * @group: its group
+ *
+ * Context: process.
+ */
+void psi_ns_begin(struct psi_group *group)
+{
+	spin_lock(&ns_files_lock);
+	group->ns_ended = false;
+	spin_unlock(&ns_files_lock);
 }

@@ -69,6 +69,7 @@ struct psi_cpu_split {
  * @refs:     whoever needs its memory: who made it, and groups below. Not of the system.
  * @monitors: who wants to know of its stalls, by psi_trigger.c's threads; see there
  * @watching: states of which all nodes notify; atomic, see psi_trigger.c
+ * @unwatched_at: when the last trigger of a state went, jiffies
  * @active:   CPUs on which there may be something to fold. Set under a CPU's rq
  *            lock, cleared under that and @lock.
  * @queued:   the group is in psi_fold_pending or in a list of those to fold; atomic,
@@ -85,6 +86,7 @@ struct psi_cpu_split {
  * @avgs_due: when they have to go there next, ns
  * @stall:    what is shown
  * @ns_files: open files of /proc/pressure that show it; see pressure_ns.c
+ * @ns_ended: there may be none
  * @causes:   why its tasks are stalled on memory; see psi_cause.c
  * @quota_total: how much of PSI_CPU_SOME and PSI_CPU_FULL is because of a cpu.max, ns
  * @id:       of the cgroup, as programs know it; 1 is the system
@@ -115,6 +117,8 @@ struct psi_group {
 
 	struct psi_monitors	monitors[PSI_NR_POLLERS];
 	atomic_t		watching;
+	unsigned long		unwatched_at;
+	bool			ns_ended;
 	struct hlist_head	ns_files;
 	struct psi_causes	causes;
 	u64			id;
@@ -185,6 +189,7 @@ struct inode;
 #ifdef CONFIG_PROC_PRESSURE_CGROUP
 struct psi_group *psi_ns_open(struct inode *inode, struct psi_ns_file *file);
 void psi_ns_close(struct psi_ns_file *file);
+void psi_ns_begin(struct psi_group *group);
 void psi_ns_end(struct psi_group *group);
 #else
 static inline struct psi_group *psi_ns_open(struct inode *inode, struct psi_ns_file *file)
@@ -193,6 +198,7 @@ static inline struct psi_group *psi_ns_open(struct inode *inode, struct psi_ns_f
 }
 
 static inline void psi_ns_close(struct psi_ns_file *file) { }
+static inline void psi_ns_begin(struct psi_group *group) { }
 static inline void psi_ns_end(struct psi_group *group) { }
 #endif
 

@@ -2,8 +2,8 @@
 /*
  * Where the scheduler tells PSI what happens to a task. See psi.c.
  *
- * All but psi_fork(), psi_idle_task(), psi_task_dead(), psi_wake_migrate(), and those
- * at the end that may sleep, are called with the rq lock held.
+ * All but psi_fork(), psi_idle_task(), psi_task_dead() and psi_wake_migrate() are called
+ * with the rq lock held.
  * With psi=0 each of those that are called often is one branch that is patched out.
  */
 #ifndef _KERNEL_SCHED_PSI_HOOKS_H
@@ -15,8 +15,6 @@
 #include "psi_node.h"
 
 struct cfs_rq;
-struct file;
-struct inode;
 struct psi_group;
 struct rq;
 

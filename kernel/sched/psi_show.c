@@ -186,8 +186,6 @@ static int psi_proc_show(struct seq_file *m, void *unused)
 {
 	struct psi_file *f = m->private;
 
-	if (READ_ONCE(f->listener.ended))
-		return -ENODEV;
 	return psi_show(m, f->group, resource_of(m->file));
 }
 
@@ -215,7 +213,8 @@ static int psi_proc_open(struct inode *inode, struct file *file)
 
 	psi_ns_close(&f->ns);
 free:
-	kfree(wait);
+	/* Its end may be told of just now. */
+	kfree_rcu(wait, rcu);
 	kfree(f);
 	return ret;
 }
@@ -229,6 +228,13 @@ static int psi_proc_release(struct inode *inode, struct file *file)
 	free_wait(f->wait);
 	kfree(f);
 	return single_release(inode, file);
+}
+
+static ssize_t psi_proc_read_iter(struct kiocb *iocb, struct iov_iter *iter)
+{
+	if (READ_ONCE(psi_file_of(iocb->ki_filp)->listener.ended))
+		return -ENODEV;
+	return seq_read_iter(iocb, iter);
 }
 
 static ssize_t psi_proc_write(struct file *file, const char __user *ubuf,
@@ -257,7 +263,7 @@ static __poll_t psi_proc_poll(struct file *file, poll_table *pt)
 
 static const struct proc_ops psi_proc_ops = {
 	.proc_open	= psi_proc_open,
-	.proc_read_iter	= seq_read_iter,
+	.proc_read_iter	= psi_proc_read_iter,
 	.proc_lseek	= seq_lseek,
 	.proc_write	= psi_proc_write,
 	.proc_poll	= psi_proc_poll,

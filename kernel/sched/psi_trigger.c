@@ -31,11 +31,13 @@
  *
  *	a trigger is made (watch())		a node, its rq lock held
  *	1 psi_monitors::watched	= 1		A watched == 0?
- *	  barrier				B watching = 0
- *	2 watching == 1? then that is all	  barrier
- *	3 each node, with its rq lock:		C watched == 0?
- *	  psi_node::notify = 1			D psi_node::notify = 0
- *	4 barrier, watching = 1
+ *	  barrier				  barrier
+ *	2 watching == 1? then that is all	B watching = 0
+ *	3 each node, with its rq lock:		  barrier
+ *	  psi_node::notify = 1			C watched == 0?
+ *	  barrier				D psi_node::notify = 0
+ *	4 watching = 1
+ *	  barrier
  *
  * Whoever has a CPU's rq lock and finds watching == 1 finds the node there notifying. A to
  * D and 3 do not mix, for one node. If 3 comes later it makes up for D. If it comes first, A
@@ -259,6 +261,10 @@ u8 psi_trigger_unwatched(struct psi_group *group, u8 states)
 {
 	states = without_triggers(group, states);
 	if (likely(!states))
+		return 0;
+
+	/* Whoever makes and closes triggers all the time does not visit all CPUs each time. */
+	if (jiffies - READ_ONCE(group->unwatched_at) < HZ)
 		return 0;
 
 	/* A full barrier before and after; the latter pairs with the one in watch(). */
@@ -609,7 +615,10 @@ static void watch_nodes(struct psi_group *group, enum psi_state state)
 		psi_cpu_watch(per_cpu_ptr(group->nodes, cpu), cpu, state);
 		cond_resched();
 	}
-	/* A full barrier before and after: all of them have been visited; unwatch(). */
+	/*
+	 * A full barrier before and after: all of them have been visited; what unwatch() writes,
+	 * and makes a node take this back, comes later.
+	 */
 	atomic_fetch_or(BIT(state), &group->watching);
 }
 
@@ -629,12 +638,15 @@ static void watch(struct psi_group *group, struct psi_poller *p, struct psi_moni
 		watch_nodes(group, state);
 }
 
-/* One trigger of the state less. Nodes find out by themselves. */
-static void unwatch(struct psi_poller *p, struct psi_monitors *ms, enum psi_state state)
+/* One trigger of the state less. Nodes find out by themselves, a second later. */
+static void unwatch(struct psi_group *group, struct psi_poller *p, struct psi_monitors *ms,
+		    enum psi_state state)
 {
 	spin_lock(&p->lock);
-	if (!--ms->nr_triggers[state])
+	if (!--ms->nr_triggers[state]) {
+		WRITE_ONCE(group->unwatched_at, jiffies);
 		WRITE_ONCE(ms->watched, ms->watched & ~BIT(state));
+	}
 	spin_unlock(&p->lock);
 }
 
@@ -726,12 +738,13 @@ static struct psi_polled *leave_monitor(struct psi_trigger *t, struct psi_window
 static void trigger_stop(struct psi_trigger *t)
 {
 	struct psi_monitors *ms = t->polled->monitors;
+	struct psi_group *group = t->polled->group;
 	enum psi_state state = t->polled->state;
 	struct psi_polled *last;
 	struct psi_window *spare;
 
 	last = leave_monitor(t, &spare);
-	unwatch(t->poller, ms, state);
+	unwatch(group, t->poller, ms, state);
 	kfree(spare);
 	kfree(last);
 }
@@ -840,9 +853,9 @@ static struct psi_trigger *new_trigger(struct psi_listener *l, struct psi_group 
  *
  * Context: may sleep. The group must not go away meanwhile, nor the file be
  * closed.
- * Return: 0; -ENODEV after psi_listener_end(); -EBUSY if there is a trigger already; -EINVAL for any other text, or a
- * window that is too short for @file's opener; -EOPNOTSUPP for PSI_IRQ without a clock
- * for interrupts; -ENOMEM.
+ * Return: 0; -ENODEV if it has ended; -EBUSY if there is a trigger already; -EINVAL for any
+ * other text, or a window that is too short for @file's opener; -EOPNOTSUPP for PSI_IRQ
+ * without a clock for interrupts; -ENOMEM.
  */
 int psi_trigger_write(struct psi_listener *l, struct psi_group *group,
 		      enum psi_resource res, struct file *file, char *text)
@@ -890,7 +903,7 @@ int psi_trigger_write(struct psi_listener *l, struct psi_group *group,
  * Of several who wait for one file, one gets the event; the others go on waiting.
  *
  * Return: EPOLLPRI if there was an event since it was last asked for; EPOLLERR if
- * there is no trigger, or after psi_listener_end().
+ * there is no trigger, or it has ended.
  */
 __poll_t psi_trigger_poll(struct psi_listener *l, struct file *file,
 			  poll_table *pt)
@@ -925,18 +938,6 @@ void psi_trigger_close(struct psi_listener *l)
 	l->trigger = NULL;
 	wake_waiters(l->wait);
 	kfree(t);
-}
-
-/**
- * psi_listener_end - the file stays open, but has nothing to show any more
- * @l: the listener; others may use it
- *
- * Context: process, may be atomic.
- */
-void psi_listener_end(struct psi_listener *l)
-{
-	WRITE_ONCE(l->ended, true);
-	wake_waiters(l->wait);
 }
 
 /**

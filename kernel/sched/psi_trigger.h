@@ -52,9 +52,9 @@ struct psi_monitors {
 /**
  * struct psi_listener - an open pressure file
  * @trigger: its trigger, or NULL; there is never a second one
- * @ended:   the file is open, but its group was removed or switched off
  * @wait:    who polls it. Must live until the file is closed, because poll
  *           entries stay in it until then, whatever becomes of the group.
+ * @ended:   the file is open, but its group was removed or switched off
  */
 struct psi_listener {
 	struct psi_trigger	*trigger;
@@ -67,7 +67,6 @@ int psi_trigger_write(struct psi_listener *l, struct psi_group *group,
 __poll_t psi_trigger_poll(struct psi_listener *l, struct file *file,
 			  poll_table *pt);
 void psi_trigger_close(struct psi_listener *l);
-void psi_listener_end(struct psi_listener *l);
 
 /* for psi.c */
 u8 psi_trigger_notify(struct psi_group *group, u8 states);

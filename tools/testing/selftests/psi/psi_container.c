@@ -868,12 +868,15 @@ static void expect_end(const char *proc, int way, bool is_removed)
 {
 	struct ending e = { make_group(NULL, "g"), is_removed };
 	char text[MAX_TEXT];
-	int fd, reader, got;
+	int fd, reader, at_end, got;
 	pid_t load;
 
 	enter(e.group);
 	fd = must_open(proc, "cpu", O_RDWR);
 	reader = must_open(proc, "memory", O_RDONLY);
+	at_end = must_open(proc, "io", O_RDONLY);
+	while (read(at_end, text, sizeof(text)) > 0)
+		;
 	EXPECT(!write_trigger(fd, QUIET_TRIGGER, sizeof(QUIET_TRIGGER)), "no trigger");
 	load = start_load(-1, end_it, &e);
 	got = ways[way](fd, 10000);
@@ -883,6 +886,7 @@ static void expect_end(const char *proc, int way, bool is_removed)
 	sleep_ms(100);
 	EXPECT(read(fd, text, 10) < 0 && errno == ENODEV, "it can be read");
 	EXPECT(pread(reader, text, 10, 0) < 0 && errno == ENODEV, "another one can be read");
+	EXPECT(read(at_end, text, 10) < 0 && errno == ENODEV, "one that was read can be read");
 	EXPECT(poll_event(reader, 0) & POLLERR, "another one does not tell");
 	EXPECT(write_trigger(fd, QUIET_TRIGGER, 10) == -ENODEV, "it can be written");
 	stop_load(load);
@@ -894,6 +898,7 @@ static void expect_end(const char *proc, int way, bool is_removed)
 	}
 	close(fd);
 	close(reader);
+	close(at_end);
 }
 
 static enum psi_result end_is_told(void)
