@@ -460,7 +460,7 @@ static unsigned long long limited_us(const char *group)
 	return number_after(text, "cpu.quota some=");
 }
 
-static enum psi_result quota(void)
+static enum psi_result used_up(void)
 {
 	const char *group = prepare_group("limited");
 	unsigned long long before;
@@ -703,7 +703,7 @@ static const struct psi_case cases[] = {
 	{ "R-2 R-10 tasks that exit run until the end", exits },
 	{ "R-10 kernel.psi finds who waits for io", wait_for_io },
 	{ "R-10 kernel.psi in the middle of memory stalls", memory_stall },
-	{ "R-10 R-19 kernel.psi finds quotas", quota },
+	{ "R-10 R-19 kernel.psi finds quotas", used_up },
 	{ "R-10 R-12 kernel.psi tells those who poll", pollers_are_told },
 	{ "R-10 kernel.psi with thousands of groups", thousands_of_groups },
 };
