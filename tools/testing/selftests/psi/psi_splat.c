@@ -83,7 +83,8 @@ static enum psi_result no_complaint(void)
 	for (; read_kernel_log(log, record, sizeof(record));
 	     snprintf(before, sizeof(before), "%.*s", (int)strcspn(record, "\n"), record)) {
 		/* A group that is out of memory is no fault of the kernel. */
-		if (strstr(record, " invoked oom-killer: "))
+		if (strstr(record, " invoked oom-killer: ") ||
+		    strstr(record, "oom_reaper: unable to reap"))
 			skip_trace = true;
 		if (!is_complaint(record))
 			continue;
