@@ -237,6 +237,10 @@ static void show_files(struct cgroup *cgrp, bool show)
 	for (res = 0; res < PSI_NR_RESOURCES; res++)
 		cgroup_file_show(&cgrp->psi_files[res], show);
 	cgroup_file_show(&cgrp->psi_causes, show);
+	if (show)
+		psi_ns_begin(cgrp->psi);
+	else
+		psi_ns_end(cgrp->psi);
 }
 
 static int pressure_switch_show(struct seq_file *m, void *v)
@@ -273,10 +277,8 @@ static ssize_t pressure_switch_write(struct kernfs_open_file *of, char *buf,
 	if (on && !psi_group_is_on(cgrp->psi)) {
 		pressure_switch(cgrp, true);
 		show_files(cgrp, true);
-		psi_ns_begin(cgrp->psi);
 	} else if (!on && psi_group_is_on(cgrp->psi)) {
 		show_files(cgrp, false);
-		psi_ns_end(cgrp->psi);
 		pressure_switch(cgrp, false);
 	}
 

@@ -25,10 +25,9 @@
 
 static DEFINE_SPINLOCK(ns_files_lock);
 
-static int add_file(struct psi_ns_file *file, struct cgroup *cgrp)
+static struct psi_group *add_file(struct psi_ns_file *file, struct cgroup *cgrp)
 {
 	struct psi_group *group = READ_ONCE(cgrp->psi);
-	int ret = 0;
 
 	spin_lock(&ns_files_lock);
 	if (group && !group->ns_ended) {
@@ -36,10 +35,10 @@ static int add_file(struct psi_ns_file *file, struct cgroup *cgrp)
 		file->cgrp = cgrp;
 		hlist_add_head(&file->link, &group->ns_files);
 	} else {
-		ret = cgroup_is_dead(cgrp) ? -ENODEV : -EOPNOTSUPP;
+		group = ERR_PTR(cgroup_is_dead(cgrp) ? -ENODEV : -EOPNOTSUPP);
 	}
 	spin_unlock(&ns_files_lock);
-	return ret;
+	return group;
 }
 
 /**
@@ -58,7 +57,6 @@ struct psi_group *psi_ns_open(struct inode *inode, struct psi_ns_file *file)
 {
 	struct cgroup_namespace *ns = current->nsproxy->cgroup_ns;
 	struct cgroup *cgrp;
-	int ret;
 
 	if (READ_ONCE(proc_sb_info(inode->i_sb)->pressure) != PROC_PRESSURE_CGROUP ||
 	    ns == &init_cgroup_ns)
@@ -68,11 +66,7 @@ struct psi_group *psi_ns_open(struct inode *inode, struct psi_ns_file *file)
 
 	/* The namespace keeps its css_set, and that the cgroup. */
 	cgrp = ns->root_cset->dfl_cgrp;
-	if (!cgroup_parent(cgrp))
-		return &psi_system;
-
-	ret = add_file(file, cgrp);
-	return ret ? ERR_PTR(ret) : cgrp->psi;
+	return cgroup_parent(cgrp) ? add_file(file, cgrp) : &psi_system;
 }
 
 /**
@@ -105,8 +99,8 @@ static bool end_one(struct psi_group *group)
 	file = hlist_entry_safe(group->ns_files.first, struct psi_ns_file, link);
 	if (file) {
 		hlist_del_init(&file->link);
-		WRITE_ONCE(file->listener->ended, true);
-		wait = file->listener->wait;
+		WRITE_ONCE(file->listener.ended, true);
+		wait = file->listener.wait;
 	}
 	spin_unlock(&ns_files_lock);
 

@@ -175,12 +175,12 @@ static inline bool psi_group_is_on(const struct psi_group *group)
 
 /**
  * struct psi_ns_file - of an open file of /proc/pressure, whose pressure it shows
- * @listener: of the same file
+ * @listener: who has the file open
  * @cgrp:     that cgroup, or NULL if it is the system
  * @link:     of psi_group::ns_files
  */
 struct psi_ns_file {
-	struct psi_listener	*listener;
+	struct psi_listener	listener;
 	struct cgroup		*cgrp;
 	struct hlist_node	link;
 };

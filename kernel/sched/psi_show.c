@@ -167,7 +167,6 @@ static void free_wait(struct psi_wait *wait)
 /* An open one. */
 struct psi_file {
 	struct psi_group	*group;
-	struct psi_listener	listener;
 	struct psi_ns_file	ns;
 	struct psi_wait		*wait;
 };
@@ -199,8 +198,7 @@ static int psi_proc_open(struct inode *inode, struct file *file)
 		goto free;
 
 	f->wait = wait;
-	f->listener.wait = &wait->head;
-	f->ns.listener = &f->listener;
+	f->ns.listener.wait = &wait->head;
 	f->group = psi_ns_open(inode, &f->ns);
 	if (IS_ERR(f->group)) {
 		ret = PTR_ERR(f->group);
@@ -223,7 +221,7 @@ static int psi_proc_release(struct inode *inode, struct file *file)
 {
 	struct psi_file *f = psi_file_of(file);
 
-	psi_trigger_close(&f->listener);
+	psi_trigger_close(&f->ns.listener);
 	psi_ns_close(&f->ns);
 	free_wait(f->wait);
 	kfree(f);
@@ -232,7 +230,7 @@ static int psi_proc_release(struct inode *inode, struct file *file)
 
 static ssize_t psi_proc_read_iter(struct kiocb *iocb, struct iov_iter *iter)
 {
-	if (READ_ONCE(psi_file_of(iocb->ki_filp)->listener.ended))
+	if (READ_ONCE(psi_file_of(iocb->ki_filp)->ns.listener.ended))
 		return -ENODEV;
 	return seq_read_iter(iocb, iter);
 }
@@ -250,7 +248,7 @@ static ssize_t psi_proc_write(struct file *file, const char __user *ubuf,
 	text = memdup_user_nul(ubuf, len);
 	if (IS_ERR(text))
 		return PTR_ERR(text);
-	ret = psi_trigger_write(&f->listener, f->group, resource_of(file), file, text);
+	ret = psi_trigger_write(&f->ns.listener, f->group, resource_of(file), file, text);
 	kfree(text);
 
 	return ret ?: len;
@@ -258,7 +256,7 @@ static ssize_t psi_proc_write(struct file *file, const char __user *ubuf,
 
 static __poll_t psi_proc_poll(struct file *file, poll_table *pt)
 {
-	return psi_trigger_poll(&psi_file_of(file)->listener, file, pt);
+	return psi_trigger_poll(&psi_file_of(file)->ns.listener, file, pt);
 }
 
 static const struct proc_ops psi_proc_ops = {
