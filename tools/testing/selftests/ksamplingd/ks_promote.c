@@ -851,11 +851,11 @@ static unsigned long free_kb(int node)
 	return strtoul(at + strlen("MemFree:"), NULL, 10);
 }
 
-static char *fill(int node, size_t size)
+static char *fill(int mode, int node, size_t size)
 {
 	char *at = map(MAP_PRIVATE, size, PAGE);
 
-	set_policy(at, size, MPOL_PREFERRED, node);
+	set_policy(at, size, mode, node);
 	memset(at, 1, size);
 	return at;
 }
@@ -864,7 +864,7 @@ static char *fill(int node, size_t size)
 static char *fill_fast_node(void)
 {
 	REQUIRE(!booted_with(NODE_GOES), "the kernel itself has no other memory");
-	return fill(FAST, (free_kb(FAST) + 1024) / 1024 * 1024 * 1024);
+	return fill(MPOL_PREFERRED, FAST, (free_kb(FAST) + 1024) / 1024 * 1024 * 1024);
 }
 
 /* Hot memory that is slow because there is no room for it. Return: what takes the room */
@@ -894,10 +894,7 @@ static char *no_room(void)
 /* It may have given up while there was nobody to demote to, until somebody else finds room. */
 static void revive_kswapd(void)
 {
-	char *at = map(MAP_PRIVATE, 1 << 20, PAGE);
-
-	set_policy(at, 1 << 20, MPOL_BIND, FAST);
-	memset(at, 1, 1 << 20);
+	fill(MPOL_BIND, FAST, 1 << 20);
 }
 
 /* With demotion, there comes to be room. */
@@ -955,7 +952,7 @@ static enum psi_result source_is_full(void)
 	unsigned long before;
 
 	use_slow(512, PAGE);
-	fill(SLOW, free_kb(SLOW) * 1024 - (8 << 20));
+	fill(MPOL_PREFERRED, SLOW, free_kb(SLOW) * 1024 - (8 << 20));
 	before = free_kb(SLOW);
 	start();
 	expect_fast(mem.nr * 9 / 10, 20000);

@@ -208,14 +208,6 @@ static enum psi_result chosen_cpus(void)
 	return PSI_PASS;
 }
 
-static void all_online(void)
-{
-	int cpu;
-
-	for (cpu = 1; cpu < sysconf(_SC_NPROCESSORS_CONF); cpu++)
-		set_online(cpu, true);
-}
-
 static unsigned long long made_in_half_a_second(void)
 {
 	unsigned long long before = get_test_pmu("produced");

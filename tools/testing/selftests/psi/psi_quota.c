@@ -446,20 +446,28 @@ static const struct quota_case task_moves = { {
 	{ "other", { 0, 0 }, { 0, 0 }, .tasks = 1 },
 }, move_often };
 
+/* A group that may use so much of a CPU, in percent, and wants all of it. */
+static const char *one_that_spins(int quota)
+{
+	const char *group;
+
+	need_cpu_max();
+	group = make_group(NULL, "limited");
+	set_quota(group, quota);
+	watch_from_afar();
+	start_in_group(group, 0, spin, NULL);
+	sleep_ms(500);
+	return group;
+}
+
 /* Nobody in the system but one that is held back, and there is no "full" of all. */
 static enum psi_result the_root(void)
 {
 	struct causes from, to;
-	const char *group;
 	__u64 begin, ns;
 	double some;
 
-	need_cpu_max();
-	group = make_group(NULL, "limited");
-	set_quota(group, 20);
-	watch_from_afar();
-	start_in_group(group, 0, spin, NULL);
-	sleep_ms(500);
+	one_that_spins(20);
 	begin = now_ns();
 	read_causes(CGROUP_ROOT, &from);
 	sleep_ms(WATCH_MS);
@@ -510,15 +518,9 @@ static const struct quota_case class_changes = { {
 /* A service with next to nothing: its pressure is as before, and wakes who waits for it. */
 static enum psi_result pressure_is_as_before(void)
 {
-	const char *group;
+	const char *group = one_that_spins(2);
 	int fd;
 
-	need_cpu_max();
-	group = make_group(NULL, "limited");
-	set_quota(group, 2);
-	watch_from_afar();
-	start_in_group(group, 0, spin, NULL);
-	sleep_ms(500);
 	fd = add_trigger(group, PSI_CPU, "full 200000 2000000");
 	EXPECT(fd >= 0, "no trigger");
 	EXPECT(wait_by_poll(fd, 4000) == POLLPRI, "no event");

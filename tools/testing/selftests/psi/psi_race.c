@@ -717,30 +717,6 @@ static const struct race_case fork_against_toggle = {
 
 /* ---- CPU hotplug against moves and toggles ---- */
 
-static int last_cpu;
-
-static void hotplug(void *unused)
-{
-	int cpu;
-
-	for (;;) {
-		cpu = 1 + random_below(last_cpu);
-		did(HOTPLUGS, set_online(cpu, false));
-		pause_us(20000);
-		did(HOTPLUGS, set_online(cpu, true));
-		pause_us(20000);
-	}
-}
-
-/* A CPU that is online already stays so. */
-static void all_online(void)
-{
-	int cpu;
-
-	for (cpu = 1; cpu <= last_cpu; cpu++)
-		set_online(cpu, true);
-}
-
 static void all_online_and_no_groups(void)
 {
 	all_online();
@@ -749,21 +725,21 @@ static void all_online_and_no_groups(void)
 
 static enum psi_result hotplug_against_all(void)
 {
-	REQUIRE(!access("/sys/devices/system/cpu/cpu1/online", W_OK),
-		"needs CONFIG_HOTPLUG_CPU");
-	last_cpu = online_cpus() - 1;
+	int cpus = online_cpus();
+
+	REQUIRE(have_hotplug(), "needs CONFIG_HOTPLUG_CPU");
 	prepare();
 	undo_later(all_online_and_no_groups);
 	add_groups();
-	add_tasks(last_cpu < 8 ? last_cpu + 2 : 10, spin, NULL);
+	add_tasks(cpus < 9 ? cpus + 1 : 10, spin, NULL);
 	add_sleepers(4);
-	start_load(-1, hotplug, NULL);
+	start_hotplug(HOTPLUGS, 20000);
 	start_load(-1, move_tasks, NULL);
 	start_load(-1, toggle, NULL);
 	start_load(-1, read_files, NULL);
 	run(RACE_MS, DEED(HOTPLUGS) | DEED(MOVES) | DEED(TOGGLES));
 	all_online();
-	EXPECT(online_cpus() == last_cpu + 1, "a CPU is lost");
+	EXPECT(online_cpus() == cpus, "a CPU is lost");
 	return finish(0, DEED(HOTPLUGS) | DEED(MOVES) | DEED(TOGGLES));
 }
 
@@ -955,15 +931,15 @@ static const struct race_case causes_against_everything = {
 
 static enum psi_result hotplug_against_quotas(void)
 {
-	REQUIRE(!access("/sys/devices/system/cpu/cpu1/online", W_OK),
-		"needs CONFIG_HOTPLUG_CPU");
-	last_cpu = online_cpus() - 1;
+	int cpus = online_cpus();
+
+	REQUIRE(have_hotplug(), "needs CONFIG_HOTPLUG_CPU");
 	undo_later(all_online_and_no_groups);
 	start_quotas(8);
-	start_load(-1, hotplug, NULL);
+	start_hotplug(HOTPLUGS, 20000);
 	run(2 * RACE_MS, DEED(HOTPLUGS) | DEED(QUOTAS) | DEED(TOGGLES));
 	all_online();
-	EXPECT(online_cpus() == last_cpu + 1, "a CPU is lost");
+	EXPECT(online_cpus() == cpus, "a CPU is lost");
 	return finish(0, DEED(HOTPLUGS) | DEED(QUOTAS) | DEED(TOGGLES));
 }
 
@@ -1060,11 +1036,10 @@ static enum psi_result all_on_and_off(void)
 	};
 
 	REQUIRE(!access(KERNEL_PSI, W_OK), "needs kernel.psi");
-	last_cpu = online_cpus() - 1;
 	undo_later(all_on_and_online);
 	begin_race(&all);
-	if (last_cpu && !access("/sys/devices/system/cpu/cpu1/online", W_OK))
-		start_load(-1, hotplug, NULL);
+	if (have_hotplug())
+		start_hotplug(HOTPLUGS, 20000);
 	expect_switches(SWITCHES_WANTED / psi_slowness());
 	run(0, DEED(SWITCHES) | DEED(MOVES) | DEED(FORKS) | DEED(REMOVALS));
 	all_online();
@@ -1078,7 +1053,6 @@ static enum psi_result switches_against_quotas(void)
 	pid_t switcher;
 
 	REQUIRE(!access(KERNEL_PSI, W_OK), "needs kernel.psi");
-	last_cpu = online_cpus() - 1;
 	undo_later(all_on_and_online);
 	start_quotas(6);
 	racers[NR_RACERS - 1] = start_load(-1, make_and_remove, NULL);

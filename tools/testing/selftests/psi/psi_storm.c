@@ -55,8 +55,6 @@ static const struct deed deeds[NR_DEEDS] = {
 static const char *group[4];
 static const char * const places[] = { "a", "a/b", "a/b/c", "d" };
 
-static int last_cpu;
-
 static int error_if(bool failed)
 {
 	return failed ? -errno : 0;
@@ -280,19 +278,6 @@ static void mount_proc(void *unused)
 
 /* ------------------------------ The system ------------------------------ */
 
-static void hotplug(void *unused)
-{
-	int cpu;
-
-	for (;;) {
-		cpu = 1 + random_below(last_cpu);
-		did(HOTPLUGS, set_online(cpu, false));
-		pause_us(20000);
-		did(HOTPLUGS, set_online(cpu, true));
-		pause_us(200000);
-	}
-}
-
 static void switch_psi(void *unused)
 {
 	for (;;) {
@@ -303,13 +288,10 @@ static void switch_psi(void *unused)
 
 static void all_on(void)
 {
-	int cpu;
-
 	stop_all_loads();
 	write_text(KERNEL_PSI, "1");
 	set_pressure(CGROUP_ROOT, true);
-	for (cpu = 1; cpu <= last_cpu; cpu++)
-		set_online(cpu, true);
+	all_online();
 	remove_all_groups();
 }
 
@@ -322,7 +304,6 @@ static enum psi_result everything_at_once(void)
 	unsigned int needed = DEED(NR_DEEDS) - 1;
 	size_t i;
 
-	last_cpu = online_cpus() - 1;
 	undo_later(all_on);
 	for (i = 0; i < ARRAY_SIZE(group); i++)
 		group[i] = make_group(NULL, places[i]);
@@ -335,8 +316,8 @@ static enum psi_result everything_at_once(void)
 		start_load(-1, switch_psi, NULL);
 	else
 		needed &= ~DEED(SWITCHES);
-	if (last_cpu && !access("/sys/devices/system/cpu/cpu1/online", W_OK))
-		start_load(-1, hotplug, NULL);
+	if (have_hotplug())
+		start_hotplug(HOTPLUGS, 200000);
 	else
 		needed &= ~DEED(HOTPLUGS);
 	await_deeds(STORM_MS, needed);

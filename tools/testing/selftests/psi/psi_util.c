@@ -744,6 +744,46 @@ bool did(unsigned int deed, int ret)
 	return false;
 }
 
+static struct {
+	int last_cpu;
+	unsigned int deed, rest_us;
+} hotplug;
+
+bool have_hotplug(void)
+{
+	return online_cpus() > 1 && !access("/sys/devices/system/cpu/cpu1/online", W_OK);
+}
+
+static void plug(void *unused)
+{
+	int cpu;
+
+	for (;;) {
+		cpu = 1 + random_below(hotplug.last_cpu);
+		did(hotplug.deed, set_online(cpu, false));
+		pause_us(20000);
+		did(hotplug.deed, set_online(cpu, true));
+		pause_us(hotplug.rest_us);
+	}
+}
+
+pid_t start_hotplug(unsigned int deed, unsigned int rest_us)
+{
+	hotplug.last_cpu = online_cpus() - 1;
+	hotplug.deed = deed;
+	hotplug.rest_us = rest_us;
+	return start_load(-1, plug, NULL);
+}
+
+/* A CPU that is online already stays so. */
+void all_online(void)
+{
+	int cpu;
+
+	for (cpu = 1; cpu < sysconf(_SC_NPROCESSORS_CONF); cpu++)
+		set_online(cpu, true);
+}
+
 unsigned long times_done(unsigned int deed)
 {
 	return done[deed].times;

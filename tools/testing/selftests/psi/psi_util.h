@@ -95,6 +95,13 @@ int online_cpus(void);
 int pin_to_cpu(int cpu);
 int set_online(int cpu, bool online);	/* 0 or -errno */
 
+/* Is there a CPU that can go away? */
+bool have_hotplug(void);
+/* A load: one CPU after the other goes, and comes back; a deed each, for did(). Then it rests. */
+pid_t start_hotplug(unsigned int deed, unsigned int rest_us);
+/* Takes all CPUs back. Whatever takes them away has to be stopped before. */
+void all_online(void);
+
 /* Length of what was read (@buf is terminated), or -errno. */
 ssize_t read_text(const char *path, char *buf, size_t size);
 /* 0 or -errno. */
