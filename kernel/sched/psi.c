@@ -131,6 +131,7 @@ void __init psi_init(void)
 		seqcount_init(&cpu_rq(cpu)->psi_seq);
 		psi_node_init(per_cpu_ptr(&psi_system_nodes, cpu), NULL);
 		per_cpu_ptr(&psi_system_nodes, cpu)->group = &psi_system;
+		psi_node_set_idle(per_cpu_ptr(&psi_system_nodes, cpu));
 	}
 	psi_group_init(&psi_system, &psi_system_nodes, &psi_system_active,
 		       local_clock());
@@ -214,6 +215,7 @@ static __always_inline void nodes_write_end(struct rq *rq)
 static noinline void notify_from(struct psi_node *node, int cpu, u8 instant)
 {
 	u16 states = psi_node_states(node);
+	bool stalled = states & PSI_SOME_STATES;
 	u8 begun;
 
 	for (; node; node = node->parent) {
@@ -229,6 +231,8 @@ static noinline void notify_from(struct psi_node *node, int cpu, u8 instant)
 		begun &= ~BIT(PSI_NONIDLE);
 		if (begun)
 			node->notify &= ~psi_trigger_notify(node->group, begun);
+		if (stalled)
+			psi_group_stalled(node->group);
 	}
 }
 
@@ -1106,14 +1110,37 @@ u16 psi_cpu_times(const struct psi_node *node, int cpu, u32 times[])
 }
 
 /**
+ * psi_cpu_is_busy - is the node not idle?
+ * @node: the node
+ * @cpu:  the CPU it belongs to
+ *
+ * Context: any without the CPU's rq lock.
+ * Return: true if so.
+ */
+bool psi_cpu_is_busy(const struct psi_node *node, int cpu)
+{
+	seqcount_t *seq = &cpu_rq(cpu)->psi_seq;
+	unsigned int start;
+	u16 states;
+
+	guard(rcu)();
+	do {
+		start = read_seqcount_begin(seq);
+		states = psi_node_states(node);
+	} while (read_seqcount_retry(seq, start));
+
+	return states & BIT(PSI_NONIDLE);
+}
+
+/**
  * psi_cpu_idle - take a CPU out of @active, unless there is something to fold
  * @node: the group's node
  * @cpu:  the CPU it belongs to
  *
- * The node then notifies of its next activity, see notify_from(). Takes the CPU's
- * rq lock.
+ * The node then notifies of its next activity, and of the first stall, see notify_from().
+ * Takes the CPU's rq lock.
  *
- * Context: psi_group::lock held, interrupts on.
+ * Context: the thread that folds, interrupts on.
  */
 void psi_cpu_idle(struct psi_node *node, int cpu)
 {
@@ -1129,7 +1156,7 @@ void psi_cpu_idle(struct psi_node *node, int cpu)
 
 	/* Together: from here on, the node's next activity sets it again. */
 	cpumask_clear_cpu(cpu, node->group->active);
-	psi_node_set_notify(node, PSI_NONIDLE);
+	psi_node_set_idle(node);
 }
 
 /**

@@ -12,7 +12,6 @@
 #include <linux/list.h>
 #include <linux/llist.h>
 #include <linux/psi_types.h>
-#include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/seqlock_types.h>
 #include <linux/types.h>
@@ -27,14 +26,37 @@
 
 /**
  * struct psi_sum - per-CPU times on their way to one number (R-4)
- * @weighted: for each state, sum of time * weight
- * @weight:   sum of the weights
- * @shift:    low bits that weights lack, so that the sums fit
+ * @time:     for each state, sum of times, units; with @weighted of time * weight
+ * @weight:   sum of the times not idle, units
+ * @longest:  the longest of those
+ * @shift:    low bits that weights lack, so that the sums fit; with @weighted
+ * @weighted: the usual sum, kernel.psi_interval_weights
  */
 struct psi_sum {
-	u64		weighted[PSI_NR_STATES];
+	u64		time[PSI_NR_STATES];
 	u64		weight;
-	unsigned int	shift;
+	u32		longest;
+	u8		shift;
+	bool		weighted;
+};
+
+/* What one look counts in struct psi_looks: it fades, and what it loses then is little. */
+#define PSI_LOOK_ONE		1024
+
+/**
+ * struct psi_looks - how many CPUs of a group are not idle, n, while some are now and then
+ * @nr:      of looks; those before fade, by an eighth in a period, as in all below
+ * @busy:    of looks that found any
+ * @cpus:    sum of n
+ * @squares: sum of n * n
+ *
+ * In PSI_LOOK_ONE.
+ */
+struct psi_looks {
+	u64	nr;
+	u64	busy;
+	u64	cpus;
+	u64	squares;
 };
 
 /**
@@ -47,6 +69,30 @@ struct psi_stall {
 	u64		total;
 	u64		averaged;
 	unsigned long	avg[PSI_NR_AVGS];
+};
+
+/**
+ * struct psi_fold - what is known of a group up to the last fold
+ * @stall:    totals and averages of then
+ * @quota_total: how much of PSI_CPU_SOME and PSI_CPU_FULL was because of a cpu.max, ns
+ * @at:       when that was, local_clock(), ns
+ * @avgs_at:  when the totals last went into the averages, ns
+ * @avgs_due: when they have to go there next, ns
+ * @sum:      of those CPUs that have been folded, in the middle of a fold
+ * @looks:    what has been seen at folds
+ * @stalled:  something has stalled in this period
+ * @is_system: of the system, which is never "full" of cpu
+ */
+struct psi_fold {
+	struct psi_stall	stall[PSI_NR_STALLS];
+	u64			quota_total[2];
+	u64			at;
+	u64			avgs_at;
+	u64			avgs_due;
+	struct psi_sum		sum;
+	struct psi_looks	looks;
+	bool			stalled;
+	bool			is_system;
 };
 
 /**
@@ -71,24 +117,24 @@ struct psi_cpu_split {
  * @watching: states of which all nodes notify; atomic, see psi_trigger.c
  * @unwatched_at: when the last trigger of a state went, jiffies
  * @active:   CPUs on which there may be something to fold. Set under a CPU's rq
- *            lock, cleared under that and @lock.
+ *            lock, cleared under that by the thread that folds.
  * @queued:   the group is in psi_fold_pending or in a list of those to fold; atomic,
  *            see psi_group_activate()
  * @pending:  link of psi_fold_pending
  * @to_fold:  link of the list; psi_fold_lock
- * @lock:     for all down to @stall, and for psi_node::folded. Whoever reads holds
- *            it while he folds, and may get no CPU meanwhile; so PSI's own threads
- *            never wait for it.
- * @seq:      odd while a fold changes what follows, for those who do not have @lock
- * @folds:    folds begun so far; read without @lock as well
- * @folded_at: the end of the last one, CLOCK_MONOTONIC, ns
- * @avgs_at:  when the totals last went into the averages, ns
- * @avgs_due: when they have to go there next, ns
- * @stall:    what is shown
+ * @stalled:  it has stalled in the last period
+ * @looked:   the group is in psi_look_pending or in the list of those to look at; atomic,
+ *            see psi_group_stalled()
+ * @look_pending: link of psi_look_pending
+ * @to_look:  link of the list; psi_fold_lock
+ * @seq:      odd while the thread changes @fold and psi_node::folded
+ * @fold:     of the last period; the thread's
+ * @shown:    totals that somebody has seen, ns; atomic, as the two that follow
+ * @shown_quota: the same of struct psi_cpu_split
+ * @shown_contention: the same
  * @ns_files: open files of /proc/pressure that show it; see pressure_ns.c
  * @ns_ended: there may be none
  * @causes:   why its tasks are stalled on memory; see psi_cause.c
- * @quota_total: how much of PSI_CPU_SOME and PSI_CPU_FULL is because of a cpu.max, ns
  * @id:       of the cgroup, as programs know it; 1 is the system
  * @trace_link: of all groups; see psi_trace.c
  * @rcu:      for the end
@@ -104,16 +150,17 @@ struct psi_group {
 	atomic_t		queued;
 	struct llist_node	pending;
 	struct list_head	to_fold;
+	bool			stalled;
+	atomic_t		looked;
+	struct llist_node	look_pending;
+	struct list_head	to_look;
 
-	/* Above, what a wakeup reads; here, what folds and readers write. */
-	struct mutex		lock ____cacheline_aligned_in_smp;
-	seqcount_t		seq;
-	unsigned int		folds;
-	u64			folded_at;
-	u64			avgs_at;
-	u64			avgs_due;
-	struct psi_stall	stall[PSI_NR_STALLS];
-	u64			quota_total[2];
+	/* Above, what a wakeup reads; here, what folds write. */
+	seqcount_t		seq ____cacheline_aligned_in_smp;
+	struct psi_fold		fold;
+	atomic64_t		shown[PSI_NR_STALLS];
+	atomic64_t		shown_quota[2];
+	atomic64_t		shown_contention[2];
 
 	struct psi_monitors	monitors[PSI_NR_POLLERS];
 	atomic_t		watching;
@@ -142,13 +189,17 @@ static inline enum psi_state psi_first_stall(enum psi_resource res)
 
 /* pure */
 void psi_sum_add(struct psi_sum *sum, const u32 times[]);
-u64 psi_sum_ns(const struct psi_sum *sum, enum psi_state state);
+u64 psi_sum_busy(const struct psi_sum *sum, u64 span, const struct psi_looks *looks);
+u64 psi_sum_ns(const struct psi_sum *sum, enum psi_state state, u64 busy);
 void psi_avg_sample(unsigned long avg[], u64 missed, u64 stalled, u64 span);
 void psi_stall_average(struct psi_stall *stall, u64 missed, u64 span);
-void psi_group_account(struct psi_group *group, u64 now, const u64 growth[]);
+void psi_fold_account(struct psi_fold *fold, u64 now, const u64 growth[]);
+void psi_fold_growth(const struct psi_fold *fold, u64 now, u64 growth[]);
+void psi_fold_end(struct psi_fold *fold, u64 now, bool looked, unsigned int busy);
+void psi_fold_next(struct psi_fold *fold, bool looked);
 u64 psi_first_due(u64 now, u64 due);
 
-/* groups; psi_group_activate() is for psi.c */
+/* groups; psi_group_activate() and _stalled() are for psi.c */
 extern struct psi_group psi_system;
 void psi_group_init(struct psi_group *group, struct psi_node __percpu *nodes,
 		    struct cpumask *active, u64 now);
@@ -157,6 +208,7 @@ void psi_group_free(struct psi_group *group);
 int psi_fold_start(void);
 void psi_fold_stop(void);
 void psi_group_activate(struct psi_group *group, int cpu);
+void psi_group_stalled(struct psi_group *group);
 void psi_group_read(struct psi_group *group, enum psi_state first,
 		    unsigned int nr, struct psi_stall *readings);
 void psi_group_read_split(struct psi_group *group, struct psi_cpu_split *split);

@@ -13,6 +13,14 @@
 
 /* ------------------------- many CPUs ------------------------- */
 
+/* Nobody has looked. */
+static u64 sum_ns(const struct psi_sum *sum, enum psi_state state, u64 span)
+{
+	struct psi_looks unseen = { };
+
+	return psi_sum_ns(sum, state, psi_sum_busy(sum, span, &unseen));
+}
+
 /* Fold nr nodes that have been as they are since 0 and were never folded. */
 static u64 sum_nodes(struct psi_node *nodes, int nr, u64 now, enum psi_state stall)
 {
@@ -24,7 +32,7 @@ static u64 sum_nodes(struct psi_node *nodes, int nr, u64 now, enum psi_state sta
 		psi_node_times(&nodes[i], psi_units(now), times);
 		psi_sum_add(&sum, times);
 	}
-	return psi_sum_ns(&sum, stall);
+	return sum_ns(&sum, stall, psi_units(now));
 }
 
 static void add_task(struct psi_node *node, u8 task)
@@ -109,16 +117,17 @@ static void short_times_have_weight(struct kunit *test)
 	times[PSI_CPU_SOME] = 1;
 	times[PSI_NONIDLE] = 1;
 	psi_sum_add(&sum, times);
-	KUNIT_EXPECT_EQ(test, psi_sum_ns(&sum, PSI_CPU_SOME), 1024);
+	KUNIT_EXPECT_EQ(test, sum_ns(&sum, PSI_CPU_SOME, 2000000), 1024);
 }
 
-/* Whole sums, against the formula in exact arithmetic. */
+/* whole sums, against both formulas in exact arithmetic. */
 static void sums_are_exact(struct kunit *test)
 {
-	u32 t[64], w[64], times[PSI_NR_STATES] = { };
-	u64 num, den, seed = new_seed(test);
+	u32 t[64], w[64], times[PSI_NR_STATES] = { }, longest;
+	u64 num, den, all, seed = new_seed(test), span, busy;
+	struct psi_sum sum, usual;
 	struct rnd_state rnd;
-	struct psi_sum sum;
+	struct psi_looks third;
 	int n, i, nr;
 
 	prandom_seed_state(&rnd, seed);
@@ -128,18 +137,63 @@ static void sums_are_exact(struct kunit *test)
 		nr = 1 + prandom_u32_state(&rnd) % 64;
 		num = 0;
 		den = 0;
-		memset(&sum, 0, sizeof(sum));
+		all = 0;
+		longest = 0;
+		sum = (struct psi_sum) { };
+		usual = (struct psi_sum) { .weighted = true };
 		for (i = 0; i < nr; i++) {
 			w[i] = prandom_u32_state(&rnd) % (1 << (n % 21 + 1));
 			t[i] = w[i] ? prandom_u32_state(&rnd) % (w[i] + 1) : 0;
 			num += (u64)t[i] * w[i];
 			den += w[i];
+			all += t[i];
+			longest = max(longest, w[i]);
 			times[PSI_IO_SOME] = t[i];
 			times[PSI_NONIDLE] = w[i];
 			psi_sum_add(&sum, times);
+			psi_sum_add(&usual, times);
 		}
-		KUNIT_ASSERT_EQ(test, psi_sum_ns(&sum, PSI_IO_SOME),
+		KUNIT_ASSERT_EQ(test, psi_sum_ns(&usual, PSI_IO_SOME, 0),
 				den ? div64_u64(num * 1024, den) : 0);
+
+		span = longest + prandom_u32_state(&rnd) % (longest + 1);
+		/* One CPU is busy in a third of the looks: all goes by W. */
+		third = (struct psi_looks) { .nr = 30, .busy = 10, .cpus = 10, .squares = 10 };
+		busy = clamp(den, (u64)longest, max_t(u64, min(span, den), longest));
+		KUNIT_ASSERT_EQ(test, psi_sum_busy(&sum, span, &third), busy);
+		KUNIT_ASSERT_EQ(test, psi_sum_ns(&sum, PSI_IO_SOME, busy),
+				den ? div64_u64(all * 1024 * busy, den) : 0);
+	}
+}
+
+/* What looks count fades, and not all of it alike: no division by zero, no wild number. */
+static void any_looks_will_do(struct kunit *test)
+{
+	struct psi_sum sum = { .weight = 3000, .longest = 1000 };
+	struct psi_looks looks = { .nr = 28672, .busy = 28671, .cpus = 28672, .squares = 28672 };
+	u64 seed = new_seed(test), busy, n;
+	struct rnd_state rnd;
+	int i;
+
+	busy = psi_sum_busy(&sum, 2000, &looks);
+	KUNIT_EXPECT_TRUE(test, busy >= 1000 && busy <= 2000);
+
+	prandom_seed_state(&rnd, seed);
+	for (i = 0; i < 100000; i++) {
+		n = prandom_u32_state(&rnd) % 3 ? prandom_u32_state(&rnd) % 3 :
+		    prandom_u32_state(&rnd) % 8193;
+		looks.nr += PSI_LOOK_ONE;
+		looks.busy += n ? PSI_LOOK_ONE : 0;
+		looks.cpus += n * PSI_LOOK_ONE;
+		looks.squares += n * n * PSI_LOOK_ONE;
+		if (prandom_u32_state(&rnd) % 40 == 0) {
+			looks.nr -= looks.nr / 8;
+			looks.busy -= looks.busy / 8;
+			looks.cpus -= looks.cpus / 8;
+			looks.squares -= looks.squares / 8;
+		}
+		busy = psi_sum_busy(&sum, 2000, &looks);
+		KUNIT_ASSERT_TRUE(test, busy >= 1000 && busy <= 2000);
 	}
 }
 
@@ -149,29 +203,31 @@ static void late_sums_fit(struct kunit *test)
 	static const u64 late[] = { 2, 4, 5, 17, 34, 35, 68, 300, 4379 };
 	u32 times[PSI_NR_STATES] = { };
 	struct psi_sum sum;
+	bool weighted;
 	u32 units;
 	u64 some;
 	int i, cpu;
 
-	for (i = 0; i < ARRAY_SIZE(late); i++) {
-		units = psi_units(late[i] * SEC);
+	for (i = 0; i < 2 * ARRAY_SIZE(late); i++) {
+		weighted = i % 2;
+		units = psi_units(late[i / 2] * SEC);
 
 		/* every CPU stalled all the time */
 		times[PSI_NONIDLE] = units;
 		times[PSI_CPU_SOME] = units;
-		memset(&sum, 0, sizeof(sum));
+		sum = (struct psi_sum) { .weighted = weighted };
 		for (cpu = 0; cpu < 8192; cpu++)
 			psi_sum_add(&sum, times);
-		KUNIT_EXPECT_EQ(test, psi_sum_ns(&sum, PSI_CPU_SOME),
+		KUNIT_EXPECT_EQ(test, sum_ns(&sum, PSI_CPU_SOME, units),
 				(u64)units << PSI_UNIT_SHIFT);
 
 		/* one half of them stalled, the others not: 50 % within 2^-18 */
-		memset(&sum, 0, sizeof(sum));
+		sum = (struct psi_sum) { .weighted = weighted };
 		for (cpu = 0; cpu < 8192; cpu++) {
 			times[PSI_CPU_SOME] = cpu % 2 ? units : 0;
 			psi_sum_add(&sum, times);
 		}
-		some = psi_sum_ns(&sum, PSI_CPU_SOME);
+		some = sum_ns(&sum, PSI_CPU_SOME, units);
 		KUNIT_EXPECT_LE(test, apart(some, (u64)units << 9), (units >> 8) + 1);
 	}
 }
@@ -181,7 +237,7 @@ static void late_sums_keep_short_times(struct kunit *test)
 {
 	u32 busy[PSI_NR_STATES] = { }, stalled[PSI_NR_STATES] = { };
 	u64 hour = psi_units(3600 * SEC), minute = psi_units(60 * SEC), exact;
-	struct psi_sum sum = { };
+	struct psi_sum sum = { .weighted = true };
 
 	busy[PSI_NONIDLE] = hour;
 	stalled[PSI_NONIDLE] = minute;
@@ -191,14 +247,205 @@ static void late_sums_keep_short_times(struct kunit *test)
 	/* in either order; the second shortens what the first has added */
 	psi_sum_add(&sum, stalled);
 	psi_sum_add(&sum, busy);
-	KUNIT_EXPECT_LE(test, apart(psi_sum_ns(&sum, PSI_IO_FULL) >> PSI_UNIT_SHIFT,
+	KUNIT_EXPECT_LE(test, apart(psi_sum_ns(&sum, PSI_IO_FULL, 0) >> PSI_UNIT_SHIFT,
 				    exact), exact >> 10);
 
-	memset(&sum, 0, sizeof(sum));
+	sum = (struct psi_sum) { .weighted = true };
 	psi_sum_add(&sum, busy);
 	psi_sum_add(&sum, stalled);
-	KUNIT_EXPECT_LE(test, apart(psi_sum_ns(&sum, PSI_IO_FULL) >> PSI_UNIT_SHIFT,
+	KUNIT_EXPECT_LE(test, apart(psi_sum_ns(&sum, PSI_IO_FULL, 0) >> PSI_UNIT_SHIFT,
 				    exact), exact >> 10);
+}
+
+/* ------------------- loads of all kinds, against the truth ------------------- */
+
+#define MODEL_CPUS	64
+#define MODEL_TASKS	64
+#define MODEL_PERIOD	2000		/* ms, as all here */
+
+enum { IDLE, BUSY, STALLED };
+
+struct model_task {
+	int		cpu, state;
+	unsigned int	until;
+};
+
+/* What runs, in steps of 1 ms. */
+struct model {
+	struct rnd_state rnd;
+	struct model_task task[MODEL_TASKS];
+	u8		cpu[MODEL_CPUS];	/* the worst that is there */
+};
+
+struct model_load {
+	const char	*name;
+	void		(*step)(struct model *m, const struct model_load *l, unsigned int t);
+	int		cpus, tasks;
+	int		busy, stalled, move;	/* percent */
+	unsigned int	mean;			/* ms */
+};
+
+static unsigned int model_random(struct model *m, unsigned int below)
+{
+	return prandom_u32_state(&m->rnd) % below;
+}
+
+static bool model_chance(struct model *m, int percent)
+{
+	return model_random(m, 100) < percent;
+}
+
+/* From 1 to twice the mean. */
+static unsigned int model_while(struct model *m, unsigned int mean)
+{
+	return 1 + model_random(m, 2 * mean - 1);
+}
+
+/* One task that is always there, stalled so much of each 10 ms, and walks over CPUs. */
+static void model_wander(struct model *m, const struct model_load *l, unsigned int t)
+{
+	struct model_task *task = &m->task[0];
+
+	if (t >= task->until) {
+		task->cpu = (task->cpu + 1 + model_random(m, l->cpus - 1)) % l->cpus;
+		task->until = t + model_while(m, l->mean);
+	}
+	m->cpu[task->cpu] = t % 10 < l->stalled / 10 ? STALLED : BUSY;
+}
+
+/* All CPUs are busy at the same time, one of them stalled. */
+static void model_bursts(struct model *m, const struct model_load *l, unsigned int t)
+{
+	int c;
+
+	for (c = 0; t % l->mean < l->mean * l->busy / 100 && c < l->cpus; c++)
+		m->cpu[c] = c == t / l->mean % l->cpus ? STALLED : BUSY;
+}
+
+/* Tasks that have nothing to do with each other. */
+static void model_tasks(struct model *m, const struct model_load *l, unsigned int t)
+{
+	struct model_task *task;
+	int i, was;
+
+	for (i = 0; i < l->tasks; i++) {
+		task = &m->task[i];
+		if (t >= task->until) {
+			was = task->state;
+			task->state = !model_chance(m, l->busy) ? IDLE :
+				      model_chance(m, l->stalled) ? STALLED : BUSY;
+			task->until = t + model_while(m, l->mean);
+			if (!t || (was == IDLE && task->state && model_chance(m, l->move)))
+				task->cpu = model_random(m, l->cpus);
+		}
+		m->cpu[task->cpu] = max(m->cpu[task->cpu], task->state);
+	}
+}
+
+static void model_hog(struct model *m, const struct model_load *l, unsigned int t)
+{
+	m->cpu[0] = BUSY;
+	if (t % l->mean < l->mean * l->busy / 100)
+		m->cpu[1] = STALLED;
+}
+
+static void model_pinned(struct model *m, const struct model_load *l, unsigned int t)
+{
+	int c;
+
+	for (c = 0; c < l->cpus; c++)
+		m->cpu[c] = c < l->cpus * l->stalled / 100 ? STALLED : BUSY;
+}
+
+static const struct model_load model_loads[] = {
+	{ "R-4 one that wanders, 8 moves a second", model_wander, 4, .stalled = 70, .mean = 125 },
+	{ "R-4 one that wanders, 200 moves a second", model_wander, 4, .stalled = 70, .mean = 5 },
+	{ "R-4 one that wanders over 64 CPUs", model_wander, 64, .stalled = 70, .mean = 125 },
+	{ "R-4 4 CPUs in bursts together", model_bursts, 4, .busy = 10, .mean = 200 },
+	{ "R-4 16 tasks on 16 CPUs, 10 % busy", model_tasks, 16, 16, 10, 30, 30, 20 },
+	{ "R-4 a hog, and bursts on another CPU", model_hog, .busy = 5, .mean = 200 },
+	{ "R-4 4 pinned, one stalled", model_pinned, 4, .stalled = 25 },
+	{ "R-4 32 tasks on 64 CPUs, 90 % busy", model_tasks, 64, 32, 90, 5, 50, 20 },
+	{ "R-4 8 tasks on 64 CPUs, 30 % busy", model_tasks, 64, 8, 30, 80, 100, 5 },
+	{ "R-4 2 tasks on 4 CPUs, 60 % busy", model_tasks, 4, 2, 60, 50, 50, 30 },
+	{ "R-4 64 tasks on 64 CPUs, 50 % busy", model_tasks, 64, 64, 50, 1, 20, 10 },
+};
+
+static void model_name(const struct model_load *l, char *desc)
+{
+	strscpy(desc, l->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(model, model_loads, model_name);
+
+/* How many CPUs are busy now? Those that are stalled are, of 1000 of them. */
+static int model_count(const struct model *m, int *busy)
+{
+	int c, stalled = 0;
+
+	*busy = 0;
+	for (c = 0; c < MODEL_CPUS; c++) {
+		*busy += !!m->cpu[c];
+		stalled += m->cpu[c] == STALLED;
+	}
+	return *busy ? stalled * 1000 / *busy : 0;
+}
+
+/* One fold, as psi_fold.c has it. Time is in units, 1000 of them in 1 ms. */
+static void model_fold(struct psi_fold *fold, u32 times[][PSI_NR_STATES], unsigned int t, int busy)
+{
+	int c;
+
+	for (c = 0; c < MODEL_CPUS; c++)
+		psi_sum_add(&fold->sum, times[c]);
+	psi_fold_end(fold, (u64)t * 1000 << PSI_UNIT_SHIFT, true, busy);
+	memset(times, 0, MODEL_CPUS * sizeof(*times));
+}
+
+/* Within 3 points of the truth over each 10 s, from the first one on. */
+static void pressure_is_the_truth(struct kunit *test)
+{
+	const struct model_load *l = test->param_value;
+	struct model *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
+	u32 (*times)[PSI_NR_STATES] = kunit_kcalloc(test, MODEL_CPUS, sizeof(*times), GFP_KERNEL);
+	u64 truth = 0, total, seed = new_seed(test);
+	struct psi_fold fold = { };
+	unsigned int t, look = 30;
+	int c, busy, stalled;
+
+	KUNIT_ASSERT_NOT_NULL(test, m);
+	KUNIT_ASSERT_NOT_NULL(test, times);
+	prandom_seed_state(&m->rnd, seed);
+	fold.avgs_due = U64_MAX;
+
+	for (t = 0; t < 60000;) {
+		memset(m->cpu, IDLE, sizeof(m->cpu));
+		l->step(m, l, t);
+		stalled = model_count(m, &busy);
+		truth += stalled * 1000;	/* ns of 1 ms */
+		for (c = 0; c < MODEL_CPUS; c++) {
+			times[c][PSI_NONIDLE] += m->cpu[c] ? 1000 : 0;
+			times[c][PSI_MEM_SOME] += m->cpu[c] == STALLED ? 1000 : 0;
+		}
+		t++;
+		if (t == look || !(t % MODEL_PERIOD))
+			model_fold(&fold, times, t, busy);
+		if (t == look)
+			look = (t / 50 + 1) * 50 + model_random(m, 50);
+		if (!(t % MODEL_PERIOD))
+			psi_fold_next(&fold, true);
+		if (t % 10000)
+			continue;
+
+		truth /= 1000;
+		total = fold.stall[PSI_MEM_SOME].total >> PSI_UNIT_SHIFT;
+		kunit_info(test, "%u s: %llu.%llu %%, in truth %llu.%llu %%\n", t / 1000,
+			   total / 100000, total / 10000 % 10, truth / 100000,
+			   truth / 10000 % 10);
+		KUNIT_EXPECT_LE(test, apart(total, truth), 300000);
+		fold.stall[PSI_MEM_SOME].total = 0;
+		truth = 0;
+	}
 }
 
 /* -------------------------- averages -------------------------- */
@@ -352,16 +599,16 @@ static void late_growth_fills_the_last_periods(struct kunit *test)
 		{ 3600 * SEC, 3599 * SEC }, { 3600 * SEC, 0 },
 	};
 	const struct late_case *c = test->param_value;
-	u64 growth[PSI_NR_STALLS] = { 0 }, left, stalled, span;
+	u64 growth[PSI_NR_STATES] = { 0 }, left, stalled, span;
 	unsigned long avg[PSI_NR_AVGS];
 	struct psi_group *group = new_group(test, c->start);
-	struct psi_stall *io = &group->stall[PSI_IO_SOME];
+	struct psi_stall *io = &group->fold.stall[PSI_IO_SOME];
 	int i, n, p, periods;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		psi_group_init(group, NULL, NULL, c->start);
 		growth[PSI_IO_SOME] = cases[i].growth;
-		psi_group_account(group, c->start + cases[i].late, growth);
+		psi_fold_account(&group->fold, c->start + cases[i].late, growth);
 
 		/* Period by period, the first one first: how much of it is filled? */
 		memset(avg, 0, sizeof(avg));
@@ -390,13 +637,13 @@ static void averages_fall_after_a_late_fold(struct kunit *test)
 {
 	const struct late_case *c = test->param_value;
 	struct psi_group *group = new_group(test, c->start);
-	struct psi_stall *io = &group->stall[PSI_IO_SOME];
-	u64 growth[PSI_NR_STALLS] = { 0 };
+	struct psi_stall *io = &group->fold.stall[PSI_IO_SOME];
+	u64 growth[PSI_NR_STATES] = { 0 };
 	unsigned long before[PSI_NR_AVGS];
 	int n, i;
 
 	growth[PSI_IO_SOME] = 600 * SEC;
-	psi_group_account(group, c->start + 600 * SEC, growth);
+	psi_fold_account(&group->fold, c->start + 600 * SEC, growth);
 	KUNIT_EXPECT_GE(test, io->avg[0], PCT(99));
 	KUNIT_EXPECT_GE(test, io->avg[1], PCT(99));
 	KUNIT_EXPECT_GE(test, io->avg[2], PCT(85));
@@ -404,7 +651,7 @@ static void averages_fall_after_a_late_fold(struct kunit *test)
 	growth[PSI_IO_SOME] = 0;
 	for (n = 0; n < 30; n++) {
 		memcpy(before, io->avg, sizeof(before));
-		psi_group_account(group, group->avgs_due, growth);
+		psi_fold_account(&group->fold, group->fold.avgs_due, growth);
 		for (i = 0; i < PSI_NR_AVGS; i++)
 			KUNIT_EXPECT_LT(test, io->avg[i], before[i]);
 	}
@@ -417,23 +664,23 @@ static void one_period_is_carried_over(struct kunit *test)
 {
 	const struct late_case *c = test->param_value;
 	struct psi_group *group = new_group(test, c->start);
-	struct psi_stall *io = &group->stall[PSI_IO_SOME];
-	u64 growth[PSI_NR_STALLS] = { 0 };
+	struct psi_stall *io = &group->fold.stall[PSI_IO_SOME];
+	u64 growth[PSI_NR_STATES] = { 0 };
 	unsigned long avg[PSI_NR_AVGS];
 
 	growth[PSI_IO_SOME] = PSI_PERIOD_NS + SEC / 2;
-	psi_group_account(group, group->avgs_due, growth);
+	psi_fold_account(&group->fold, group->fold.avgs_due, growth);
 	KUNIT_EXPECT_EQ(test, io->total - io->averaged, SEC / 2);
 	KUNIT_EXPECT_EQ(test, hundredths(io->avg[0]), 1812);	/* of 100 % */
 
 	growth[PSI_IO_SOME] = 0;
-	psi_group_account(group, group->avgs_due, growth);
+	psi_fold_account(&group->fold, group->fold.avgs_due, growth);
 	KUNIT_EXPECT_EQ(test, io->averaged, io->total);
 	KUNIT_EXPECT_GT(test, hundredths(io->avg[0]), 1812 * 1677 / 2048 + 400);
 
 	memcpy(avg, io->avg, sizeof(avg));
 	growth[PSI_IO_SOME] = 100 * SEC;
-	psi_group_account(group, group->avgs_due + PSI_PERIOD_NS, growth);
+	psi_fold_account(&group->fold, group->fold.avgs_due + PSI_PERIOD_NS, growth);
 	KUNIT_EXPECT_EQ(test, io->total - io->averaged, PSI_PERIOD_NS);
 	KUNIT_EXPECT_LE(test, io->avg[0], PCT(100));
 
@@ -448,17 +695,17 @@ static void idle_time_decays(struct kunit *test)
 {
 	const struct late_case *c = test->param_value;
 	struct psi_group *group = new_group(test, c->start);
-	struct psi_stall *io = &group->stall[PSI_IO_SOME];
-	u64 growth[PSI_NR_STALLS] = { 0 };
+	struct psi_stall *io = &group->fold.stall[PSI_IO_SOME];
+	u64 growth[PSI_NR_STATES] = { 0 };
 	int n;
 
 	growth[PSI_IO_SOME] = PSI_PERIOD_NS;
 	for (n = 0; n < 60; n++)
-		psi_group_account(group, group->avgs_due, growth);
+		psi_fold_account(&group->fold, group->fold.avgs_due, growth);
 	KUNIT_EXPECT_GE(test, io->avg[0], PCT(99));
 
 	growth[PSI_IO_SOME] = 0;
-	psi_group_account(group, group->avgs_due + 30 * PSI_PERIOD_NS, growth);
+	psi_fold_account(&group->fold, group->fold.avgs_due + 30 * PSI_PERIOD_NS, growth);
 	/* exp(-31 * 2 / 10) = 0.2 %, exp(-31 * 2 / 60) = 35.6 % of 86.5 % */
 	KUNIT_EXPECT_LE(test, io->avg[0], PCT(1) / 4);
 	KUNIT_EXPECT_GE(test, io->avg[1], PCT(30));
@@ -467,7 +714,7 @@ static void idle_time_decays(struct kunit *test)
 
 	/* Each of them to 0, the slower ones last. */
 	for (n = 0; n < 5000; n++)
-		psi_group_account(group, group->avgs_due, growth);
+		psi_fold_account(&group->fold, group->fold.avgs_due, growth);
 	for (n = 0; n < PSI_NR_AVGS; n++)
 		KUNIT_EXPECT_EQ(test, io->avg[n], 0);
 }
@@ -477,12 +724,13 @@ static void periods_do_not_drift(struct kunit *test)
 {
 	const struct late_case *c = test->param_value;
 	struct psi_group *group = new_group(test, c->start);
-	u64 growth[PSI_NR_STALLS] = { 0 };
+	u64 growth[PSI_NR_STATES] = { 0 };
 	int n;
 
 	for (n = 1; n <= 1000; n++)
-		psi_group_account(group, group->avgs_due + n * 7919 % (NSEC_PER_SEC / 3), growth);
-	KUNIT_EXPECT_EQ(test, group->avgs_due, c->start + 1001 * PSI_PERIOD_NS);
+		psi_fold_account(&group->fold,
+				 group->fold.avgs_due + n * 7919 % (NSEC_PER_SEC / 3), growth);
+	KUNIT_EXPECT_EQ(test, group->fold.avgs_due, c->start + 1001 * PSI_PERIOD_NS);
 }
 
 /*
@@ -492,18 +740,18 @@ static void periods_do_not_drift(struct kunit *test)
 static void no_group_is_between_two_folds(struct kunit *test)
 {
 	const struct late_case *c = test->param_value;
-	u64 growth[PSI_NR_STALLS] = { 0 }, made, now, before;
+	u64 growth[PSI_NR_STATES] = { 0 }, made, now, before;
 	struct psi_group *group = new_group(test, c->start);
-	struct psi_stall *io = &group->stall[PSI_IO_SOME];
+	struct psi_stall *io = &group->fold.stall[PSI_IO_SOME];
 	unsigned long avg;
 	int ms, n;
 
 	for (ms = 0; ms < 2000; ms += 3) {
 		made = c->start + ms * NSEC_PER_MSEC;
 		psi_group_init(group, NULL, NULL, made);
-		group->avgs_due = psi_first_due(made, c->start + PSI_PERIOD_NS);
-		KUNIT_EXPECT_GT(test, group->avgs_due, made + PSI_PERIOD_NS / 2);
-		KUNIT_EXPECT_LE(test, group->avgs_due, made + 3 * PSI_PERIOD_NS / 2);
+		group->fold.avgs_due = psi_first_due(made, c->start + PSI_PERIOD_NS);
+		KUNIT_EXPECT_GT(test, group->fold.avgs_due, made + PSI_PERIOD_NS / 2);
+		KUNIT_EXPECT_LE(test, group->fold.avgs_due, made + 3 * PSI_PERIOD_NS / 2);
 
 		before = made;
 		avg = 0;
@@ -511,7 +759,7 @@ static void no_group_is_between_two_folds(struct kunit *test)
 			now = c->start + n * PSI_PERIOD_NS +
 			      (1 + n * 13 % 21) * NSEC_PER_MSEC;
 			growth[PSI_IO_SOME] = now - before;
-			psi_group_account(group, now, growth);
+			psi_fold_account(&group->fold, now, growth);
 			before = now;
 			KUNIT_ASSERT_GE_MSG(test, io->avg[0], avg, "made at %d ms", ms);
 			avg = io->avg[0];
@@ -526,29 +774,29 @@ static void readers_take_nothing_away(struct kunit *test)
 	const struct late_case *c = test->param_value;
 	struct psi_group *quiet = new_group(test, c->start);
 	struct psi_group *read = new_group(test, c->start);
-	u64 growth[PSI_NR_STALLS] = { 0 }, now, due;
+	u64 growth[PSI_NR_STATES] = { 0 }, now, due;
 	int n, i;
 
 	for (n = 0; n < 100; n++) {
 		/* 30 % some of io, told at once, or 0.3 ms every ms */
-		due = quiet->avgs_due;
+		due = quiet->fold.avgs_due;
 		growth[PSI_IO_SOME] = div_u64(PSI_PERIOD_NS * 3, 10);
-		psi_group_account(quiet, due, growth);
+		psi_fold_account(&quiet->fold, due, growth);
 
 		growth[PSI_IO_SOME] = 300 * NSEC_PER_USEC;
 		for (now = due - PSI_PERIOD_NS + NSEC_PER_MSEC; now < due;
 		     now += NSEC_PER_MSEC) {
-			psi_group_account(read, now, growth);
-			KUNIT_ASSERT_EQ(test, read->avgs_due, due);
+			psi_fold_account(&read->fold, now, growth);
+			KUNIT_ASSERT_EQ(test, read->fold.avgs_due, due);
 		}
-		growth[PSI_IO_SOME] = quiet->stall[PSI_IO_SOME].total -
-				      read->stall[PSI_IO_SOME].total;
-		psi_group_account(read, due, growth);
+		growth[PSI_IO_SOME] = quiet->fold.stall[PSI_IO_SOME].total -
+				      read->fold.stall[PSI_IO_SOME].total;
+		psi_fold_account(&read->fold, due, growth);
 
 		KUNIT_EXPECT_LE(test, growth[PSI_IO_SOME], NSEC_PER_MSEC);
 		for (i = 0; i < PSI_NR_AVGS; i++)
-			KUNIT_ASSERT_EQ(test, read->stall[PSI_IO_SOME].avg[i],
-					quiet->stall[PSI_IO_SOME].avg[i]);
+			KUNIT_ASSERT_EQ(test, read->fold.stall[PSI_IO_SOME].avg[i],
+					quiet->fold.stall[PSI_IO_SOME].avg[i]);
 	}
 }
 
@@ -559,10 +807,10 @@ static void split_adds_up(struct kunit *test)
 	struct psi_cpu_split split;
 
 	KUNIT_ASSERT_NOT_NULL(test, group);
-	group->stall[PSI_CPU_SOME].total = 1000;
-	group->quota_total[0] = 10;
-	group->stall[PSI_CPU_FULL].total = 100;
-	group->quota_total[1] = 1;
+	group->fold.stall[PSI_CPU_SOME].total = 1000;
+	group->fold.quota_total[0] = 10;
+	group->fold.stall[PSI_CPU_FULL].total = 100;
+	group->fold.quota_total[1] = 1;
 	psi_group_read_split(group, &split);
 	psi_group_free(group);
 
@@ -584,9 +832,9 @@ static void quotas_have_the_weights_of_stalls(struct kunit *test)
 
 	psi_sum_add(&sum, one);
 	psi_sum_add(&sum, other);
-	KUNIT_EXPECT_EQ(test, psi_sum_ns(&sum, PSI_CPU_SOME), 400 * 1024);
-	KUNIT_EXPECT_EQ(test, psi_sum_ns(&sum, PSI_QUOTA_SOME), 300 * 1024);
-	KUNIT_EXPECT_EQ(test, psi_sum_ns(&sum, PSI_QUOTA_FULL), 250 * 1024);
+	KUNIT_EXPECT_EQ(test, sum_ns(&sum, PSI_CPU_SOME, 1000), 400 * 1024);
+	KUNIT_EXPECT_EQ(test, sum_ns(&sum, PSI_QUOTA_SOME, 1000), 300 * 1024);
+	KUNIT_EXPECT_EQ(test, sum_ns(&sum, PSI_QUOTA_FULL, 1000), 250 * 1024);
 }
 
 /* the files may be there, and the clock for interrupts no good any more. */
@@ -603,8 +851,10 @@ static struct kunit_case psi_avgs_cases[] = {
 	KUNIT_CASE(idle_cpus_do_not_count),
 	KUNIT_CASE(short_times_have_weight),
 	KUNIT_CASE(sums_are_exact),
+	KUNIT_CASE(any_looks_will_do),
 	KUNIT_CASE(late_sums_fit),
 	KUNIT_CASE(late_sums_keep_short_times),
+	KUNIT_CASE_PARAM(pressure_is_the_truth, model_gen_params),
 	KUNIT_CASE(example_of_the_contract),
 	KUNIT_CASE(averages_follow_the_exponential),
 	KUNIT_CASE(averages_stay_within_0_and_100),

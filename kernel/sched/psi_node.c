@@ -812,18 +812,28 @@ void psi_node_set_traced(struct psi_node *node, bool traced)
 }
 
 /**
- * psi_node_set_notify - a state is of interest when it begins
- * @node:  the node
- * @state: the state. If it is a stall, the node counts for itself until
- *	   psi_trigger_unwatched() says that none of them is of interest any more.
+ * psi_node_set_notify - a stall is of interest when it begins
+ * @node:  the node, which counts for itself until psi_trigger_unwatched() says that no stall
+ *	   is of interest any more
+ * @stall: the stall
  */
-void psi_node_set_notify(struct psi_node *node, enum psi_state state)
+void psi_node_set_notify(struct psi_node *node, enum psi_state stall)
 {
-	node->notify |= BIT(state);
-	if (state == PSI_NONIDLE)
-		bottom(node)->notify |= BIT(state);
-	else if (psi_node_follows(node))
+	node->notify |= BIT(stall);
+	if (psi_node_follows(node))
 		unfollow(node);
+}
+
+/**
+ * psi_node_set_idle - it is of interest when the node gets busy, and then stalled
+ * @node: an idle node
+ *
+ * Of the latter, that node notifies to which the first task comes.
+ */
+void psi_node_set_idle(struct psi_node *node)
+{
+	node->notify |= BIT(PSI_NONIDLE);
+	bottom(node)->notify |= BIT(PSI_NONIDLE) | PSI_SOME_STATES;
 }
 
 /**
@@ -895,18 +905,18 @@ u16 psi_node_times(const struct psi_node *node, u32 now, u32 times[])
 }
 
 /**
- * psi_take_growth - what the times of a node have grown by since they were folded
- * @folded: times as they were folded last, units modulo 2^32; brought up to date
+ * psi_growth - what the times of a node have grown by since they were folded
+ * @folded: times as they were folded last, units modulo 2^32
  * @times:  the times now, units modulo 2^32; turned into what they have grown by
  *
- * What is taken of a stall is not more than of the time not idle, of "full" not more
- * than of "some", and of quotas not more than of PSI_CPU_SOME and PSI_CPU_FULL (R-7): a
- * reader's clock may be a little ahead of the one by which a state began. The rest stays
- * for the next fold, and so does all if there is no weight for it yet.
+ * A stall has not lasted for longer than the time not idle, "full" not for longer than
+ * "some", and quotas not for longer than PSI_CPU_SOME and PSI_CPU_FULL (R-7): a reader's
+ * clock may be a little ahead of the one by which a state began. The rest comes later, and
+ * so does all if there is no time not idle yet.
  *
  * Return: is there anything?
  */
-bool psi_take_growth(u32 folded[], u32 times[])
+bool psi_growth(const u32 folded[], u32 times[])
 {
 	static const u8 part_of[PSI_NR_STATES] = {
 		[PSI_IO_SOME] = PSI_NONIDLE,	[PSI_IO_FULL] = PSI_IO_SOME,
@@ -922,9 +932,7 @@ bool psi_take_growth(u32 folded[], u32 times[])
 	if (!times[PSI_NONIDLE])
 		return false;
 
-	for (s = 0; s < PSI_NR_STATES; s++) {
+	for (s = 0; s < PSI_NR_STATES; s++)
 		times[s] = min(times[s], times[part_of[s]]);
-		folded[s] += times[s];
-	}
 	return true;
 }

@@ -79,6 +79,9 @@ enum psi_state {
 	PSI_NR_STATES,
 };
 
+/* Whoever is stalled is in one of these, but for interrupts. */
+#define PSI_SOME_STATES		(BIT(PSI_IO_SOME) | BIT(PSI_MEM_SOME) | BIT(PSI_CPU_SOME))
+
 /*
  * Times of a node are counted in units of 1024 ns in 32 bits: enough for 68
  * minutes between two folds. Time stamps are cut to units before they are
@@ -170,7 +173,7 @@ struct psi_node_debug {
  * @times:	time spent in each state, units modulo 2^32; of those that still last,
  *		less the time at which they began. While it follows, what has to be
  *		added to the followed one's times to get the node's.
- * @folded:	times as they were at the last fold; under psi_group::lock
+ * @folded:	times as they were at the last fold; under psi_group::seq
  * @parent:	node of the group above that is switched on, same CPU, or NULL
  * @group:	whose node it is; fixed
  * @debug:	with CONFIG_PSI_DEBUG
@@ -264,9 +267,10 @@ void psi_node_init(struct psi_node *node, struct psi_node *parent);
 bool psi_node_change(struct psi_change c, u32 now);
 bool psi_node_switch(struct psi_change prev, struct psi_change next, u32 now);
 bool psi_node_irq(struct psi_node *node, u32 units);
-bool psi_take_growth(u32 folded[], u32 times[]);
+bool psi_growth(const u32 folded[], u32 times[]);
 bool psi_node_set_parent(struct psi_node *node, struct psi_node *parent, u32 now);
-void psi_node_set_notify(struct psi_node *node, enum psi_state state);
+void psi_node_set_notify(struct psi_node *node, enum psi_state stall);
+void psi_node_set_idle(struct psi_node *node);
 bool psi_node_is_followed(const struct psi_node *node);
 void psi_node_forget(struct psi_node *node);
 u16 psi_node_states(const struct psi_node *node);

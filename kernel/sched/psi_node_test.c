@@ -117,6 +117,8 @@ static void rules(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, node.contrib, 0);
 }
 
+static struct psi_group group_without_triggers;
+
 /* ----------------------- Random histories ----------------------- */
 
 #define MAX_GROUPS	12
@@ -201,6 +203,7 @@ static void sim_init(struct sim *sim, u64 seed, u64 start)
 		if (!i && prandom_u32_state(&rnd) % 4 == 0)
 			sim->node[i].level = U8_MAX - 3;
 		sim->notify[i] = BIT(PSI_NONIDLE);
+		sim->node[i].group = &group_without_triggers;
 	}
 	for (i = 0; i < sim->nr_tasks; i++) {
 		sim->task[i].group = prandom_u32_state(&rnd) % sim->nr_groups;
@@ -384,7 +387,7 @@ static void sim_idle(struct sim *sim, int g)
 	if (sim->naive_states[g])
 		return;
 	sim->notify[g] |= BIT(PSI_NONIDLE);
-	psi_node_set_notify(&sim->node[g], PSI_NONIDLE);
+	psi_node_set_idle(&sim->node[g]);
 }
 
 static bool is_empty(const struct sim *sim, int g)
@@ -431,6 +434,7 @@ static void sim_replace(struct sim *sim, int g, int parent)
 	memset(sim->naive[g], 0, sizeof(sim->naive[g]));
 	psi_node_init(&sim->node[g], node_of(sim, acct_group(sim, parent)));
 	sim->node[g].level = min(sim->node[parent].level + 1, U8_MAX);
+	sim->node[g].group = &group_without_triggers;
 }
 
 /* What psi.c does when it is notified. */
@@ -573,8 +577,8 @@ static bool sim_agrees(struct sim *sim)
 
 /*
  * Whatever begins that is of interest is notified of. What is notified of has begun; but
- * a node may tell that it is not idle because one that follows it, or did, wants
- * to know, and too far down a state may begin and end in one step.
+ * a node may tell that it is not idle, or stalled, because one that follows it, or did,
+ * wants to know, and too far down a state may begin and end in one step.
  */
 static bool sim_notified_right(struct sim *sim, const u16 before[], bool notified)
 {
@@ -583,7 +587,8 @@ static bool sim_notified_right(struct sim *sim, const u16 before[], bool notifie
 	if (!notified || sim->naive_notify || sim->node[0].level)
 		return notified >= sim->naive_notify;
 	for (g = 0; g < sim->nr_groups; g++)
-		if (sim->naive_states[g] && !before[g])
+		if ((sim->naive_states[g] && !before[g]) ||
+		    sim->naive_states[g] & ~before[g] & PSI_SOME_STATES)
 			return true;
 	return false;
 }
@@ -996,6 +1001,35 @@ static void two_busy_groups_meet_once(struct kunit *test)
 	expect_time(test, f, &f->chain[1][7], PSI_CPU_SOME, f->now / 4);
 }
 
+/* the first stall after a node was idle is told, and no other; ones above follow. */
+static void a_first_stall_is_told(struct kunit *test)
+{
+	struct psi_group *group = kunit_kzalloc(test, sizeof(*group), GFP_KERNEL);
+	struct forks *f = plant(test, true);
+	struct psi_node *leaf = f->leaf[0], *middle = &f->chain[0][7];
+	u8 run = psi_task_contrib(RUN);
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, group);
+	take_turns(f, ENOUGH);
+	KUNIT_EXPECT_TRUE(test, psi_node_follows(middle));
+	for (i = 0; i < DEEP; i++)
+		f->chain[0][i].group = group;
+	leaf->group = group;
+	leaf->notify = 0;
+	middle->notify = 0;
+
+	psi_node_set_idle(middle);
+	KUNIT_EXPECT_TRUE(test, psi_node_follows(middle));
+	KUNIT_EXPECT_EQ(test, leaf->notify, BIT(PSI_NONIDLE) | PSI_SOME_STATES);
+	leaf->notify &= ~BIT(PSI_NONIDLE);
+	KUNIT_EXPECT_TRUE(test, psi_node_change((struct psi_change) { leaf, 0, run }, f->now));
+	psi_node_change((struct psi_change) { leaf, run, 0 }, f->now);
+	leaf->notify &= ~psi_trigger_unwatched(group, PSI_SOME_STATES);
+	KUNIT_EXPECT_FALSE(test, psi_node_change((struct psi_change) { leaf, 0, run }, f->now));
+	psi_node_change((struct psi_change) { leaf, run, 0 }, f->now);
+}
+
 /* a group with a trigger counts, until it has none. */
 static void a_trigger_ends_following(struct kunit *test)
 {
@@ -1264,13 +1298,25 @@ static void add_growth(u32 times[], u32 io_some, u32 io_full, u32 irq, u32 nonid
 	times[PSI_NONIDLE] += nonidle;
 }
 
+/* As the fold does. */
+static bool take_growth(u32 folded[], u32 times[])
+{
+	int s;
+
+	if (!psi_growth(folded, times))
+		return false;
+	for (s = 0; s < PSI_NR_STATES; s++)
+		folded[s] += times[s];
+	return true;
+}
+
 static void expect_growth(struct kunit *test, u32 folded[], const u32 now[], u32 io_some,
 			  u32 io_full, u32 irq, u32 nonidle)
 {
 	u32 times[PSI_NR_STATES];
 
 	memcpy(times, now, sizeof(times));
-	KUNIT_EXPECT_EQ(test, psi_take_growth(folded, times), nonidle > 0);
+	KUNIT_EXPECT_EQ(test, take_growth(folded, times), nonidle > 0);
 	if (!nonidle)
 		return;
 	KUNIT_EXPECT_EQ(test, times[PSI_IO_SOME], io_some);
@@ -1319,7 +1365,7 @@ static void quota_growth_is_no_longer_than_the_stall(struct kunit *test)
 	};
 
 	memcpy(times, now, sizeof(times));
-	KUNIT_EXPECT_TRUE(test, psi_take_growth(folded, times));
+	KUNIT_EXPECT_TRUE(test, take_growth(folded, times));
 	KUNIT_EXPECT_EQ(test, times[PSI_QUOTA_SOME], 10);
 	KUNIT_EXPECT_EQ(test, times[PSI_QUOTA_FULL], 4);
 
@@ -1327,7 +1373,7 @@ static void quota_growth_is_no_longer_than_the_stall(struct kunit *test)
 	now[PSI_CPU_FULL] += 5;
 	now[PSI_NONIDLE] += 5;
 	memcpy(times, now, sizeof(times));
-	KUNIT_EXPECT_TRUE(test, psi_take_growth(folded, times));
+	KUNIT_EXPECT_TRUE(test, take_growth(folded, times));
 	KUNIT_EXPECT_EQ(test, times[PSI_QUOTA_SOME], 3);
 	KUNIT_EXPECT_EQ(test, times[PSI_QUOTA_FULL], 1);
 }
@@ -1418,6 +1464,7 @@ static struct kunit_case psi_node_cases[] = {
 	KUNIT_CASE(a_trigger_ends_following),
 	KUNIT_CASE(a_followed_group_can_go),
 	KUNIT_CASE(following_ends_on_the_way),
+	KUNIT_CASE(a_first_stall_is_told),
 	KUNIT_CASE(chains_are_short),
 	KUNIT_CASE(alternating_groups_are_not_followed),
 	KUNIT_CASE(long_states_last_68_minutes),

@@ -301,7 +301,7 @@ static void queue(struct psi_poller *p, struct psi_polled *m, u64 when)
 static bool is_over(struct psi_group *group, struct psi_monitors *ms, enum psi_state state,
 		    u64 seen)
 {
-	u64 asked, when;
+	u64 when;
 	int cpu;
 
 	atomic_andnot(BIT(state), &ms->notified);
@@ -318,9 +318,7 @@ static bool is_over(struct psi_group *group, struct psi_monitors *ms, enum psi_s
 			return false;
 		cond_resched();
 	}
-	asked = ktime_get_ns();
-	when = asked;
-	return psi_group_total(group, state, &when) == seen && when >= asked;
+	return psi_group_total(group, state, &when) == seen;
 }
 
 /* The thread works on a monitor without the lock. */
@@ -438,7 +436,7 @@ static void look_at(struct psi_poller *p, struct psi_polled *m, u64 now)
 {
 	struct psi_group *group = m->group;
 	enum psi_state state = m->state;
-	u64 when = now, total;
+	u64 when, total;
 
 	dequeue(p, m);
 	list_del_init(&m->member);
@@ -452,7 +450,7 @@ static void look_at(struct psi_poller *p, struct psi_polled *m, u64 now)
 	if (!enter_lock(p))
 		return;
 
-	/* Not so if somebody is still reading, or has looked meanwhile. */
+	/* Not so if somebody has looked meanwhile. */
 	if (when > m->monitor.seen_at)
 		take_look(m, when, total);
 	list_add_tail(&m->member, &p->busy);
@@ -689,25 +687,23 @@ static struct psi_polled *trigger_start(struct psi_trigger *t, struct psi_polled
 	struct psi_poller *p = t->poller;
 	struct psi_polled *m = added;
 	struct rb_node *node;
-	struct psi_stall now;
-	u64 when;
+	u64 total, when;
 
 	/* Before the lock: it may take a while, and what comes after that counts. */
-	psi_group_read(m->group, m->state, 1, &now);
-	when = ktime_get_ns();
+	total = psi_group_total(m->group, m->state, &when);
 
 	spin_lock(&p->lock);
 	node = rb_find(&size, &ms->by_size[added->state], compare_size);
 	if (node) {
 		m = rb_entry(node, struct psi_polled, by_size);
 	} else {
-		psi_monitor_init(&m->monitor, size, when, now.total);
+		psi_monitor_init(&m->monitor, size, when, total);
 		rb_find_add(&m->by_size, &ms->by_size[m->state], compare_monitors);
 		wait_for_look(p, m, when);
 	}
 	t->polled = m;
-	refresh(p, m, when, now.total);
-	psi_monitor_add(&m->monitor, &t->threshold, spare, when, now.total);
+	refresh(p, m, when, total);
+	psi_monitor_add(&m->monitor, &t->threshold, spare, when, total);
 	spin_unlock(&p->lock);
 
 	return node ? added : NULL;

@@ -4,6 +4,7 @@
  */
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include "psi_util.h"
@@ -163,15 +164,19 @@ static void check_order(const struct hammer *h, unsigned long long before,
 }
 
 /*
- * Whenever all are delayed, some are. So full never gains on some, except by
- * the one microsecond that two roundings make.
+ * Whenever all are delayed, some are. So full never gains on some, but by roundings, and by
+ * what is revised (R-17): of the last 50 ms or so, both may have been a little too much, and so
+ * has been the hundredth of it in which some are delayed here, and not all. 681 us at most
+ * with seed 6, of six; a text of two moments is a tick apart, 4 ms.
  */
+#define REVISED_US	1000
+
 static void check_moment(const struct hammer *h, __s64 *slack,
 			 const struct psi_sample *sample)
 {
 	__s64 now = sample->some.total - sample->full.total;
 
-	if (now < *slack - 1)
+	if (now < *slack - REVISED_US)
 		h->findings->torn++;
 	*slack = now;
 }
@@ -274,7 +279,44 @@ static enum psi_result never_backwards(void)
 	return PSI_PASS;
 }
 
+/* ---- readers that get no CPU ---- */
+
+static void read_as_idle(void *unused)
+{
+	struct sched_param param = { };
+	struct psi_sample sample;
+
+	if (sched_setscheduler(0, SCHED_IDLE, &param))
+		return;
+	while (!psi_read(PSI_CPU, &sample))
+		;
+}
+
+/* What is held by somebody who waits for his CPU: seconds, where a lock is. */
+static enum psi_result starved_readers(void)
+{
+	__u64 end = now_ns() + WATCH_MS * NSEC_PER_MSEC, from, worst = 0;
+	struct psi_sample sample;
+	int i;
+
+	for (i = 0; i < 8; i++)
+		start_load(1, read_as_idle, NULL);
+	sleep_ms(100);
+	start_load(1, spin, NULL);
+	do {
+		from = now_ns();
+		EXPECT(!psi_read(PSI_CPU, &sample), "cannot read");
+		from = now_ns() - from;
+		worst = from > worst ? from : worst;
+		sleep_ms(1);
+	} while (now_ns() < end);
+	psi_note("%.1f ms at most", worst / 1e6);
+	EXPECT(worst < 50 * NSEC_PER_MSEC, "somebody holds a lock");
+	return PSI_PASS;
+}
+
 static const struct psi_case cases[] = {
+	{ "R-8 R-17 eight readers that get no CPU keep nobody waiting", starved_readers, 2 },
 	{ "R-17 a reader every 20 ms of steady contention changes nothing",
 	  steady_20ms, 0, 1 },
 	{ "R-17 total never goes backwards for any of many readers",

@@ -1,0 +1,647 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Pressure stall information: the thread that folds, and the life of groups.
+ *
+ * There is one thread that folds, psi_fold, and it alone changes what is folded (R-17).
+ * Periods of all groups end together, at fixed times, and it comes soon after that: if a
+ * period ended at about the time of the fold, one fold would be too early for it, and the
+ * next one late by a whole period.
+ *
+ * What CPUs have been for two seconds does not say how many were busy at a time, nor whether
+ * that was when something stalled. So on a machine with several CPUs, groups that have stalled
+ * in the last period, or begin to in this one, are folded some twenty times a second: a look.
+ * When, depends on the clock alone, and not by regular intervals, as loads may have these.
+ *
+ * What is not active costs nothing. A group knows the CPUs on which something has happened; a
+ * fold visits those. The thread knows the groups that have such CPUs; it visits those, and if
+ * there are none it has no timer.
+ *
+ * psi.c calls down to psi_group_activate() and psi_group_stalled(). This file calls down to
+ * psi_avgs.c; of nodes and runqueues it knows what psi_cpu.h offers.
+ *
+ * Locking: psi_group::fold and psi_node::folded are the thread's, which writes them under
+ * psi_group::seq, a few CPUs at a time. psi_fold_lock (may sleep) for the lists of groups
+ * and what is in them; a group cannot be freed while it is held. It is never held for longer
+ * than it takes to fold one group. Order: psi_fold_lock, rq lock.
+ */
+#include <linux/cleanup.h>
+#include <linux/cpumask.h>
+#include <linux/hash.h>
+#include <linux/hrtimer.h>
+#include <linux/init.h>
+#include <linux/jump_label.h>
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/printk.h>
+#include <linux/psi.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/sched/clock.h>
+#include <linux/seqlock.h>
+#include <linux/slab.h>
+#include <linux/sysctl.h>
+
+#include "psi_avgs.h"
+#include "psi_cause.h"
+#include "psi_cpu.h"
+#include "psi_debug.h"
+#include "psi_hooks.h"
+#include "psi_trigger.h"
+
+/* kernel.psi_interval_weights: the sum that is usual elsewhere, from the next period on */
+static u8 psi_interval_weights;
+
+/* ------------------------------ The fold ------------------------------ */
+
+/* So many CPUs at a time, with preemption off. */
+#define PSI_FOLD_CPUS	16
+
+/* One CPU's part of it. Return: is it not idle? */
+static bool fold_cpu(struct psi_group *group, int cpu)
+{
+	struct psi_node *node = per_cpu_ptr(group->nodes, cpu);
+	u32 times[PSI_NR_STATES];
+	u16 states;
+	int s;
+
+	states = psi_cpu_times(node, cpu, times);
+	if (psi_growth(node->folded, times)) {
+		psi_sum_add(&group->fold.sum, times);
+		for (s = 0; s < PSI_NR_STATES; s++)
+			node->folded[s] += times[s];
+	}
+	if (unlikely(READ_ONCE(node->flags) & PSI_NODE_MISCOUNTED))
+		pr_warn_once("psi: CPU %d: a count of cgroup %llu fell below zero\n", cpu,
+			     group->id);
+	return states & BIT(PSI_NONIDLE);
+}
+
+static void group_fold(struct psi_group *group)
+{
+	int cpu = cpumask_first(group->active), n;
+	struct psi_fold *fold = &group->fold;
+	unsigned int busy = 0;
+
+	do {
+		preempt_disable();
+		write_seqcount_begin(&group->seq);
+		for (n = 0; n < PSI_FOLD_CPUS && cpu < nr_cpu_ids; n++) {
+			busy += fold_cpu(group, cpu);
+			cpu = cpumask_next(cpu, group->active);
+		}
+		if (cpu >= nr_cpu_ids) {
+			/* Clocks of two CPUs may be in the wrong order. */
+			psi_fold_end(fold, max(local_clock(), fold->at),
+				     !list_empty(&group->to_look), busy);
+			fold->sum.weighted = READ_ONCE(psi_interval_weights);
+		}
+		write_seqcount_end(&group->seq);
+		preempt_enable();
+		cond_resched();
+	} while (cpu < nr_cpu_ids);
+}
+
+/* CPUs on which nothing happens any more need not be looked at again. */
+static void drop_idle_cpus(struct psi_group *group)
+{
+	struct psi_node *node;
+	int cpu;
+
+	for_each_cpu(cpu, group->active) {
+		node = per_cpu_ptr(group->nodes, cpu);
+		if (!psi_cpu_is_busy(node, cpu))
+			psi_cpu_idle(node, cpu);
+		cond_resched();
+	}
+}
+
+/* -------------------------- Who is to be folded -------------------------- */
+
+/*
+ * A node that is not idle has its CPU in its group's @active, and such a group
+ * is queued: in the thread's list, or in psi_fold_pending on the way there. The
+ * node notifies (psi_node::notify) when it leaves idleness; the thread, and nobody
+ * else, takes back what is idle when its turn comes:
+ *
+ *	CPU	under its rq lock, together with telling the node to notify
+ *	group	see unqueue()
+ *	timer	runs only while there is a group in the list. Whoever puts one
+ *		into an empty psi_fold_pending starts it, unless it is queued.
+ *
+ * The thread is exempt from accounting: neither its wakeup nor its sleep is a
+ * change, and a system in which nothing else happens stays without a timer.
+ */
+static LLIST_HEAD(psi_fold_pending);
+static LLIST_HEAD(psi_look_pending);
+static LIST_HEAD(psi_fold_list);	/* psi_fold_lock */
+static LIST_HEAD(psi_fold_round);	/* psi_fold_lock; still to come in this round */
+static LIST_HEAD(psi_look_list);	/* psi_fold_lock; those to look at */
+static DEFINE_MUTEX(psi_fold_lock);	/* those lists, and that groups live */
+
+/*
+ * A hard one, because otherwise ksoftirqd may have to run for it, which would be
+ * activity.
+ */
+static struct hrtimer psi_fold_timer;	/* the end of a period */
+static struct hrtimer psi_look_timer;	/* a look in between */
+static struct task_struct *psi_fold_task;
+static bool psi_fold_fired;
+static bool psi_look_fired;
+
+static enum hrtimer_restart psi_fold_timer_fn(struct hrtimer *unused)
+{
+	/* Pairs with the one of whoever starts a timer: this one is not queued any more. */
+	smp_mb();
+	WRITE_ONCE(psi_fold_fired, true);
+	wake_up_process(psi_fold_task);
+	return HRTIMER_NORESTART;
+}
+
+static enum hrtimer_restart psi_look_timer_fn(struct hrtimer *timer)
+{
+	WRITE_ONCE(psi_look_fired, true);
+	return psi_fold_timer_fn(timer);
+}
+
+/* When the periods of all groups have begun, local_clock(), ns; set once. */
+static u64 psi_periods_begin;
+
+/* After the end of a period, for clocks that do not run alike. */
+#define PSI_SLACK_NS	NSEC_PER_MSEC
+
+/* Until a little after the next end of a period. */
+static u64 until_due(void)
+{
+	u64 past;
+
+	div64_u64_rem(local_clock() - psi_periods_begin, PSI_PERIOD_NS, &past);
+	return PSI_PERIOD_NS - past + PSI_SLACK_NS;
+}
+
+/*
+ * Of each 50 ms there is one moment, which looks like any. At so many groups a time, the
+ * others are next: a look takes about as long as a fold of one CPU for each that is active.
+ */
+#define PSI_LOOK_NS	(50 * NSEC_PER_MSEC)
+#define PSI_LOOKS_MAX	100
+
+static u64 until_look(void)
+{
+	u64 now = local_clock(), next = div64_u64(now, PSI_LOOK_NS) + 1;
+
+	return next * PSI_LOOK_NS + mul_u64_u32_shr(PSI_LOOK_NS, hash_64(next, 32), 32) - now;
+}
+
+static void start_timer(struct hrtimer *timer, u64 ns)
+{
+	hrtimer_start(timer, ns_to_ktime(ns), HRTIMER_MODE_REL_HARD);
+}
+
+/**
+ * psi_group_activate - there is something to fold on a CPU where there was not
+ * @group: the group
+ * @cpu:   the CPU, whose rq lock is held
+ */
+void psi_group_activate(struct psi_group *group, int cpu)
+{
+	cpumask_set_cpu(cpu, group->active);
+	if (READ_ONCE(group->stalled))
+		psi_group_stalled(group);
+
+	/* Pairs with the one in unqueue(). */
+	smp_mb__after_atomic();
+	if (atomic_read(&group->queued) || atomic_xchg(&group->queued, 1))
+		return;
+	if (!llist_add(&group->pending, &psi_fold_pending))
+		return;
+
+	/*
+	 * If the timer is queued, or has fired, the thread will look. Before
+	 * there is a thread there is no need: the first thing it does is a fold.
+	 */
+	if (smp_load_acquire(&psi_fold_task) && !hrtimer_is_queued(&psi_fold_timer))
+		start_timer(&psi_fold_timer, until_due());
+}
+
+/**
+ * psi_group_stalled - after a while, a CPU of the group is stalled, or may be
+ * @group: the group, whose CPU's rq lock is held
+ *
+ * Until the end of the period it is looked at.
+ */
+void psi_group_stalled(struct psi_group *group)
+{
+	if (nr_cpu_ids == 1 || atomic_read(&group->looked) || atomic_xchg(&group->looked, 1))
+		return;
+	if (!llist_add(&group->look_pending, &psi_look_pending))
+		return;
+
+	/* As in psi_group_activate(). */
+	if (smp_load_acquire(&psi_fold_task) && !hrtimer_is_queued(&psi_look_timer))
+		start_timer(&psi_look_timer, until_look());
+}
+
+/* Under psi_fold_lock. Return: false if there is none. */
+static bool take_one_pending(void)
+{
+	struct llist_node *node;
+
+	lockdep_assert_held(&psi_fold_lock);
+
+	node = llist_del_first(&psi_fold_pending);
+	if (!node)
+		return false;
+	list_add(&llist_entry(node, struct psi_group, pending)->to_fold, &psi_fold_list);
+	return true;
+}
+
+/* The same for a group that has stalled. */
+static bool take_one_stalled(void)
+{
+	struct llist_node *node;
+	struct psi_group *group;
+
+	lockdep_assert_held(&psi_fold_lock);
+
+	node = llist_del_first(&psi_look_pending);
+	if (!node)
+		return false;
+	group = llist_entry(node, struct psi_group, look_pending);
+	/* Nothing is active in it any more, and whoever ends looks has been there. */
+	if (atomic_read(&group->queued))
+		list_add(&group->to_look, &psi_look_list);
+	else
+		atomic_set(&group->looked, 0);
+	return true;
+}
+
+static void stop_looks(struct psi_group *group)
+{
+	if (list_empty(&group->to_look))
+		return;
+	list_del_init(&group->to_look);
+	atomic_set(&group->looked, 0);
+}
+
+/* If nothing is left to fold, take the group off the list. */
+static void unqueue(struct psi_group *group)
+{
+	if (!cpumask_empty(group->active))
+		return;
+
+	list_del_init(&group->to_fold);
+	atomic_set(&group->queued, 0);
+
+	/*
+	 * Whoever sets a bit from now on queues the group; one that was set
+	 * before is seen here. If both happens, one of the two is the first.
+	 */
+	smp_mb();
+	if (!cpumask_empty(group->active) && !atomic_xchg(&group->queued, 1))
+		list_add(&group->to_fold, &psi_fold_list);
+}
+
+static void take_pending(void)
+{
+	bool more;
+
+	do {
+		scoped_guard(mutex, &psi_fold_lock)
+			more = take_one_pending() | take_one_stalled();
+		cond_resched();
+	} while (more);
+}
+
+/* If a period has ended, all are to be folded; else those that are left from before. */
+static void begin_round(void)
+{
+	static u64 due;
+
+	take_pending();
+	if (local_clock() < due)
+		return;
+
+	due = local_clock() + until_due() - PSI_SLACK_NS;
+	guard(mutex)(&psi_fold_lock);
+	list_splice_tail_init(&psi_fold_list, &psi_fold_round);
+}
+
+/* The end of a group's period. */
+static void fold_one(struct psi_group *group)
+{
+	bool stalled, looked;
+
+	group_fold(group);
+	stalled = group->fold.stalled;
+	looked = stalled && cpumask_weight(group->active) > 1 && !group->fold.sum.weighted;
+	drop_idle_cpus(group);
+	unqueue(group);
+
+	preempt_disable();
+	write_seqcount_begin(&group->seq);
+	psi_fold_next(&group->fold, looked);
+	write_seqcount_end(&group->seq);
+	preempt_enable();
+
+	WRITE_ONCE(group->stalled, stalled);
+	if (!looked)
+		stop_looks(group);
+	else if (!atomic_xchg(&group->looked, 1))
+		list_add_tail(&group->to_look, &psi_look_list);
+}
+
+static void end_round(void)
+{
+	if (!list_empty(&psi_fold_list))
+		start_timer(&psi_fold_timer, until_due());
+	if (!list_empty(&psi_look_list))
+		start_timer(&psi_look_timer, until_look());
+}
+
+/* Return: false at the end of the round. */
+static bool fold_next(void)
+{
+	struct psi_group *group;
+
+	guard(mutex)(&psi_fold_lock);
+
+	group = list_first_entry_or_null(&psi_fold_round, struct psi_group, to_fold);
+	if (!group) {
+		end_round();
+		return false;
+	}
+	list_move_tail(&group->to_fold, &psi_fold_list);
+	fold_one(group);
+	return true;
+}
+
+/* At each of them, or as many as there is time for. */
+static void look_at_groups(void)
+{
+	struct psi_group *group, *first = NULL;
+	int n;
+
+	for (n = 0; n < PSI_LOOKS_MAX; n++) {
+		scoped_guard(mutex, &psi_fold_lock) {
+			group = list_first_entry_or_null(&psi_look_list, struct psi_group, to_look);
+			if (!group || group == first)
+				return;
+			list_move_tail(&group->to_look, &psi_look_list);
+			/* That sum is over 2 s. */
+			if (!group->fold.sum.weighted)
+				group_fold(group);
+		}
+		first = first ?: group;
+		cond_resched();
+	}
+}
+
+/* Not at the end of a period, or the moments would not be those that are fixed. */
+static void look_if_due(void)
+{
+	if (!READ_ONCE(psi_look_fired))
+		return;
+	WRITE_ONCE(psi_look_fired, false);
+	look_at_groups();
+}
+
+static int psi_fold_thread(void *unused)
+{
+	psi_exempt_current();
+
+	while (!kthread_should_stop()) {
+		/* Before a look at what is pending: who comes later starts the timer. */
+		smp_store_mb(psi_fold_fired, false);
+		look_if_due();
+		begin_round();
+		while (fold_next())
+			cond_resched();
+		psi_debug_report();
+
+		set_current_state(TASK_IDLE);
+		if (!READ_ONCE(psi_fold_fired) && !kthread_should_stop())
+			schedule();
+		__set_current_state(TASK_RUNNING);
+	}
+	return 0;
+}
+
+/**
+ * psi_fold_start - let there be a thread that folds
+ *
+ * The first thing that it does is a fold of what has been left pending.
+ *
+ * Context: may sleep; there is none.
+ * Return: 0, or why there cannot be one.
+ */
+int psi_fold_start(void)
+{
+	struct task_struct *task;
+
+	task = kthread_create(psi_fold_thread, NULL, "psi_fold");
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+
+	get_task_struct(task);
+	hrtimer_init(&psi_fold_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	psi_fold_timer.function = psi_fold_timer_fn;
+	hrtimer_init(&psi_look_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	psi_look_timer.function = psi_look_timer_fn;
+	/* Pairs with psi_group_activate(): who finds a thread finds its timer. */
+	smp_store_release(&psi_fold_task, task);
+	wake_up_process(task);
+	return 0;
+}
+
+/**
+ * psi_fold_stop - the end of that thread
+ *
+ * What has not been folded of the system is, so that it does not look new later.
+ *
+ * Context: may sleep; nothing activates a group any more.
+ */
+void psi_fold_stop(void)
+{
+	struct task_struct *task = psi_fold_task;
+
+	if (task) {
+		kthread_stop(task);
+		/* It may fire until here. */
+		hrtimer_cancel(&psi_fold_timer);
+		hrtimer_cancel(&psi_look_timer);
+		psi_fold_task = NULL;
+		put_task_struct(task);
+	}
+	group_fold(&psi_system);
+}
+
+static int __init psi_fold_init(void)
+{
+	psi_periods_begin = psi_system.fold.avgs_due - PSI_PERIOD_NS;
+	return static_key_enabled(&psi_enabled) ? psi_fold_start() : 0;
+}
+subsys_initcall(psi_fold_init);
+
+/* --------------------------- Life of a group --------------------------- */
+
+/**
+ * psi_group_init - a group, never measured
+ * @group:  the group
+ * @nodes:  its nodes
+ * @active: room for a mask of CPUs, all clear
+ * @now:    local_clock(), ns
+ */
+void psi_group_init(struct psi_group *group, struct psi_node __percpu *nodes,
+		    struct cpumask *active, u64 now)
+{
+	memset(group, 0, sizeof(*group));
+	group->nodes = nodes;
+	group->acct_group = group;
+	group->active = active;
+	INIT_LIST_HEAD(&group->to_fold);
+	INIT_LIST_HEAD(&group->to_look);
+	seqcount_init(&group->seq);
+	group->fold.is_system = group == &psi_system;
+	group->fold.sum.weighted = READ_ONCE(psi_interval_weights);
+	group->fold.at = now;
+	group->fold.avgs_at = now;
+	group->fold.avgs_due = now + PSI_PERIOD_NS;
+	psi_monitors_init(group);
+}
+
+/**
+ * psi_group_alloc - a group for a new cgroup
+ * @parent: the group above, of which nobody turns the switch meanwhile
+ * @gfp:    GFP_KERNEL_ACCOUNT if current is to pay for it, else GFP_KERNEL
+ *
+ * Context: cgroup_mutex held, may sleep.
+ * Return: the group, switched on; NULL if there is no memory.
+ */
+struct psi_group *psi_group_alloc(struct psi_group *parent, gfp_t gfp)
+{
+	struct psi_cause_shard *shards;
+	struct psi_node __percpu *nodes;
+	struct psi_group *group;
+	struct psi_node *node;
+	u64 now;
+	int cpu;
+
+	group = kzalloc(sizeof(*group) + cpumask_size(), gfp);
+	nodes = alloc_percpu_gfp(struct psi_node, gfp);
+	shards = psi_cause_shards_alloc(gfp);
+	if (!group || !nodes || !shards) {
+		kvfree(shards);
+		free_percpu(nodes);
+		kfree(group);
+		return NULL;
+	}
+
+	now = local_clock();
+	psi_group_init(group, nodes, (void *)(group + 1), now);
+	psi_causes_init(&group->causes, shards, psi_cause_nr_shards(), &parent->causes);
+	group->parent = parent;
+	refcount_set(&group->refs, 1);
+	if (parent->parent)
+		refcount_inc(&parent->refs);
+	group->fold.avgs_due = psi_first_due(now, psi_periods_begin);
+	for_each_possible_cpu(cpu) {
+		node = per_cpu_ptr(nodes, cpu);
+		psi_node_init(node, parent->acct_group ?
+			      per_cpu_ptr(parent->acct_group->nodes, cpu) : NULL);
+		/* What is between here and there may be switched on later. */
+		node->level = min(per_cpu_ptr(parent->nodes, cpu)->level + 1, U8_MAX);
+		node->group = group;
+		psi_node_set_idle(node);
+	}
+	psi_trace_group_add(group);
+	psi_debug_group_add(group);
+	return group;
+}
+
+static void free_group(struct rcu_head *rcu);
+
+static void put_group(struct psi_group *group)
+{
+	if (group->parent && refcount_dec_and_test(&group->refs))
+		call_rcu(&group->rcu, free_group);
+}
+
+static void free_group(struct rcu_head *rcu)
+{
+	struct psi_group *group = container_of(rcu, struct psi_group, rcu);
+
+	put_group(group->parent);
+	kvfree(group->causes.shards);
+	free_percpu(group->nodes);
+	kfree(group);
+}
+
+/* The group may be in a list of those to fold, or on the way there. */
+static void forget_fold(struct psi_group *group)
+{
+	bool waits;
+
+	do {
+		scoped_guard(mutex, &psi_fold_lock) {
+			waits = (atomic_read(&group->queued) && list_empty(&group->to_fold)) ||
+				(atomic_read(&group->looked) && list_empty(&group->to_look));
+			if (waits) {
+				take_one_pending();
+				take_one_stalled();
+			} else {
+				list_del_init(&group->to_fold);
+				list_del_init(&group->to_look);
+			}
+		}
+		cond_resched();
+	} while (waits);
+}
+
+/**
+ * psi_group_free - the end of a group without tasks, files and readers
+ * @group: the group, or NULL
+ *
+ * Nothing happens in it any more, but it may still be in a list of those in
+ * which something has happened, and its nodes may be followed. Groups below it that have
+ * left the hierarchy may come later: accounting may be switched off in between.
+ *
+ * Context: may sleep.
+ */
+void psi_group_free(struct psi_group *group)
+{
+	if (!group)
+		return;
+
+	psi_trace_group_del(group);
+	forget_fold(group);
+	psi_trigger_forget(group);
+	psi_gather_causes(group);	/* its ancestors keep them */
+
+	psi_forget(group);
+	psi_debug_group_del(group);
+	put_group(group);
+}
+
+#ifdef CONFIG_SYSCTL
+static struct ctl_table psi_fold_sysctls[] = {
+	{
+		.procname	= "psi_interval_weights",
+		.data		= &psi_interval_weights,
+		.maxlen		= sizeof(psi_interval_weights),
+		.mode		= 0644,
+		.proc_handler	= proc_dou8vec_minmax,
+		.extra1		= SYSCTL_ZERO,
+		.extra2		= SYSCTL_ONE,
+	},
+};
+
+static int __init psi_fold_sysctl_init(void)
+{
+	register_sysctl_init("kernel", psi_fold_sysctls);
+	return 0;
+}
+late_initcall(psi_fold_sysctl_init);
+#endif

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * R-4, R-17: what a group says, held against what its one task, or another part of the
+ * kernel, has measured. The task stays on a CPU, goes where the scheduler puts it, or is
+ * moved; somebody reads all the time and has triggers, or nobody does.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "psi_cgroup_util.h"
+#include "psi_trigger_util.h"
+
+#define WINDOW_MS	10000
+#define MOVE_MS		50
+#define POINTS		3
+
+/* ---- where the task is ---- */
+
+enum place { PINNED, FREE, MOVED };
+
+static void move_around(void *task)
+{
+	pid_t pid = *(pid_t *)task;
+	cpu_set_t set;
+	int cpu = 0;
+
+	for (;;) {
+		cpu = (cpu + 1 + random_below(online_cpus() - 1)) % online_cpus();
+		CPU_ZERO(&set);
+		CPU_SET(cpu, &set);
+		sched_setaffinity(pid, sizeof(set), &set);
+		sleep_ms(MOVE_MS);
+	}
+}
+
+/* ---- what it does, and the truth about it ---- */
+
+struct load {
+	enum psi_resource res;
+	const char *group;
+	pid_t (*start)(struct load *l, int cpu);
+	__u64 (*stalled_us)(const struct load *l);
+	pid_t pid;
+	const char *disk;
+	__u64 *waited_ns;
+};
+
+static void read_and_burn(void *load)
+{
+	struct load *l = load;
+	int fd = open(l->disk, O_RDONLY | O_DIRECT);
+	__u64 from;
+	void *buf;
+
+	if (fd < 0 || posix_memalign(&buf, 4096, 4096))
+		return;
+	for (;;) {
+		from = now_ns();
+		if (pread(fd, buf, 4096, 0) != 4096)
+			return;
+		*l->waited_ns += now_ns() - from;
+		burn_ms(2);
+	}
+}
+
+static pid_t start_io(struct load *l, int cpu)
+{
+	l->disk = slow_disk(5);
+	REQUIRE(l->disk, "needs null_blk with configfs");
+	l->waited_ns = shared_alloc(sizeof(*l->waited_ns));
+	return start_in_group(l->group, cpu, read_and_burn, l);
+}
+
+static __u64 io_stalled_us(const struct load *l)
+{
+	return *l->waited_ns / NSEC_PER_USEC;
+}
+
+/* Over its limit all the time: what the sections of memory stalls took. */
+static pid_t start_memory(struct load *l, int cpu)
+{
+	static struct memory_user user;
+
+	REQUIRE(!enable_controller(l->group, "+memory"), "needs the memory controller");
+	REQUIRE(!zram_swap(64), "needs zram with swap");
+	EXPECT(!set_cgroup(l->group, "memory.max", "16M"), "no limit");
+	user = (struct memory_user) { .size = 24 << 20, .cgroup = l->group };
+	return start_memory_user(cpu, &user);
+}
+
+static __u64 memory_stalled_us(const struct load *l)
+{
+	char path[GROUP_PATH], text[4096], *line = text;
+	__u64 us = 0;
+
+	EXPECT(read_text(group_file(path, l->group, "pressure.causes"), text, sizeof(text)) > 0,
+	       "no causes");
+	for (; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (!strncmp(line, "memory.", 7) && strncmp(line, "memory.requested", 16))
+			us += number_after(line, "total=");
+	}
+	return us;
+}
+
+/* Each CPU has somebody else to run. */
+static pid_t start_cpu(struct load *l, int cpu)
+{
+	const char *others = make_group(NULL, "others");
+	int c;
+
+	for (c = 0; c < online_cpus(); c++)
+		start_in_group(others, c, spin, NULL);
+	return start_in_group(l->group, cpu, spin, NULL);
+}
+
+static __u64 cpu_stalled_us(const struct load *l)
+{
+	char path[64], text[128];
+	__u64 on_cpu, waited;
+
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", l->pid);
+	REQUIRE(read_text(path, text, sizeof(text)) > 0 &&
+		sscanf(text, "%llu %llu", &on_cpu, &waited) == 2, "needs schedstat");
+	return waited / NSEC_PER_USEC;
+}
+
+static const struct load loads[] = {
+	{ PSI_IO, .start = start_io, .stalled_us = io_stalled_us },
+	{ PSI_MEMORY, .start = start_memory, .stalled_us = memory_stalled_us },
+	{ PSI_CPU, .start = start_cpu, .stalled_us = cpu_stalled_us },
+};
+
+/* ---- who looks ---- */
+
+static void read_all_the_time(void *load)
+{
+	const struct load *l = load;
+	struct psi_sample sample;
+	__u64 last = 0;
+
+	for (;;) {
+		if (read_group(l->group, l->res, &sample) || sample.some.total < last)
+			return;		/* a total that goes back ends the load, and the case */
+		last = sample.some.total;
+		psi_read(l->res, &sample);
+		pause_us(3000);
+	}
+}
+
+static void watch(struct load *l)
+{
+	int cpu = online_cpus() - 1;
+
+	start_load(cpu, read_all_the_time, l);
+	EXPECT(add_trigger(l->group, l->res, "some 300000 500000") >= 0 &&
+	       add_trigger(l->group, l->res, "full 100000 1000000") >= 0, "no triggers");
+}
+
+/* ---- cases ---- */
+
+struct truth_case {
+	const struct load *load;
+	enum place place;
+	bool watched;
+};
+
+static enum psi_result told_truly(const void *arg)
+{
+	const struct truth_case *c = arg;
+	struct load *l = shared_alloc(sizeof(*l));
+	struct psi_sample from, to;
+	double told, truth, seconds;
+	__u64 before;
+
+	*l = *c->load;
+	l->group = make_group(NULL, "told");
+	l->pid = l->start(l, c->place == PINNED ? 0 : -1);
+	if (c->place == MOVED)
+		start_load(-1, move_around, &l->pid);
+	if (c->watched)
+		watch(l);
+
+	before = l->stalled_us(l);
+	EXPECT(!read_group(l->group, l->res, &from), "cannot be read");
+	sleep_ms(WINDOW_MS);
+	truth = l->stalled_us(l) - before;
+	EXPECT(!read_group(l->group, l->res, &to), "cannot be read");
+
+	seconds = (to.before - from.before) / 1e9;
+	told = (to.some.total - from.some.total) / seconds / 1e4;
+	truth = truth / seconds / 1e4;
+	psi_note("told %.1f %%, in truth %.1f %%", told, truth);
+	EXPECT(truth > 10, "too little happens to tell");
+	EXPECT(close_to(told, truth, POINTS), "told %.1f %% of %.1f %%", told, truth);
+	return PSI_PASS;
+}
+
+/* Who has thresholds that were set by it may have the sum that others have, over 2 s. */
+#define WEIGHTS	"/proc/sys/kernel/psi_interval_weights"
+
+static enum psi_result the_usual_sum(void)
+{
+	struct load *l = shared_alloc(sizeof(*l));
+	struct psi_sample from, to;
+	double told, truth;
+	__u64 before;
+
+	EXPECT(write_text(WEIGHTS, "2") == -EINVAL && write_text(WEIGHTS, "-1") == -EINVAL,
+	       "any number will do");
+	EXPECT(!write_text(WEIGHTS, "1"), "cannot be set");
+	*l = loads[0];
+	l->group = make_group(NULL, "told");
+	l->pid = l->start(l, -1);
+	start_load(-1, move_around, &l->pid);
+	sleep_ms(5000);
+
+	before = l->stalled_us(l);
+	EXPECT(!read_group(l->group, l->res, &from), "cannot be read");
+	sleep_ms(WINDOW_MS);
+	truth = (l->stalled_us(l) - before) / 1e4 / (WINDOW_MS / 1000);
+	EXPECT(!read_group(l->group, l->res, &to), "cannot be read");
+	told = psi_share(&from, &to).some;
+	psi_note("told %.1f %%, in truth %.1f %%", told, truth);
+	EXPECT(truth > 10 && told > 5 && told < truth / 2, "not the usual one");
+	EXPECT(!write_text(WEIGHTS, "0"), "cannot be set back");
+	return PSI_PASS;
+}
+
+#define CASE(nr, where, seen)							\
+	.run_with = told_truly, .arg = &(const struct truth_case) { &loads[nr], where, seen }
+
+static const struct psi_case cases[] = {
+	{ "R-4 io, one task that stays", CASE(0, PINNED, false) },
+	{ "R-4 io, one task", CASE(0, FREE, false) },
+	{ "R-4 io, one task that is moved", CASE(0, MOVED, false), .min_cpus = 2 },
+	{ "R-4 R-17 io, one task that stays, watched", CASE(0, PINNED, true) },
+	{ "R-4 R-17 io, one task that is moved, watched", CASE(0, MOVED, true), .min_cpus = 2 },
+	{ "R-4 memory, one task that stays", CASE(1, PINNED, false) },
+	{ "R-4 memory, one task", CASE(1, FREE, false) },
+	{ "R-4 memory, one task that is moved", CASE(1, MOVED, false), .min_cpus = 2 },
+	{ "R-4 R-17 memory, one task that stays, watched", CASE(1, PINNED, true) },
+	{ "R-4 R-17 memory, one task that is moved, watched", CASE(1, MOVED, true), .min_cpus = 2 },
+	{ "R-4 cpu, one task that stays", CASE(2, PINNED, false) },
+	{ "R-4 cpu, one task", CASE(2, FREE, false) },
+	{ "R-4 cpu, one task that is moved", CASE(2, MOVED, false), .min_cpus = 2 },
+	{ "R-4 R-17 cpu, one task that stays, watched", CASE(2, PINNED, true) },
+	{ "R-4 R-17 cpu, one task that is moved, watched", CASE(2, MOVED, true), .min_cpus = 2 },
+	{ "R-4 kernel.psi_interval_weights is 0 or 1, and 1 the usual sum", the_usual_sum, 4 },
+};
+
+int main(int argc, char **argv)
+{
+	return psi_main(argc, argv, cases, ARRAY_SIZE(cases));
+}
