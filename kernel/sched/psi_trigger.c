@@ -2,9 +2,9 @@
 /*
  * Pressure stall information: triggers.
  *
- * psi_window.c says when a monitor (all triggers of one group, state and window size)
- * wants to be looked at, and which of its triggers have an event. Here is what makes
- * a thread look only while there is something to see, and what makes it safe.
+ * psi_window.c says what a trigger wants to know. All of one group and state whose openers
+ * are of one kind are a monitor: one total, of one moment, at which a thread looks. Here is
+ * what makes it look only while there is something to see, and what makes it safe.
  *
  * There are two threads, with nothing in common but the code: psi_poll, of the lowest
  * real-time priority, for triggers whose opener had CAP_SYS_RESOURCE, and
@@ -46,11 +46,14 @@
  * on with 3 has visited all nodes, and A finds it from then on. One that stops at 2 has seen
  * no B since the last 4; any B comes after 2, and then C finds what 1 wrote.
  *
- * A thread works in rounds, and a round in steps, each of which takes the lock, does
- * something of limited size and drops it again: take in one group that has notified,
- * resume one monitor, look at one, wake one trigger. What takes longer, folding and
- * checking all CPUs, is done without the lock, in a round once for all monitors of a
- * state. The monitor may go meanwhile; its group stays (psi_trigger_forget()).
+ * A look at a monitor visits its triggers only if one of them may have an event, or a window
+ * of theirs ends. A trigger whose event nobody has taken is not visited; it comes back when
+ * somebody does.
+ *
+ * A thread works in steps, each of which takes the lock, does something of limited size and
+ * drops it again: take in one group that has notified, look at some triggers. What takes
+ * longer, adding up and checking all CPUs, is done without the lock. The monitor may go
+ * meanwhile; its group stays (psi_trigger_forget()).
  *
  * Objects:
  *
@@ -64,8 +67,7 @@
  *	psi_trigger	made by write(), which publishes it in its listener;
  *			freed with the listener by psi_trigger_close(). For the
  *			thread it is alive while psi_poller::lock is held.
- *	monitor		made with its first trigger, freed with its last one.
- *	psi_window	as many as there are triggers in a monitor.
+ *	psi_monitor	made with its first trigger, freed with its last one.
  *	psi_group	of a cgroup: lives until the cgroup is freed, which is
  *			after its files are gone and with them its triggers. It
  *			may then still be pending; psi_trigger_forget().
@@ -77,9 +79,8 @@
  * Locking: psi_poller::lock (interrupts on) for everything that a thread looks at:
  * its queue, the groups' monitors, triggers but for their @event. Whoever holds it
  * does something of limited size and does not sleep. Order: psi_poller::lock, wait queue.
- * Neither it nor psi_group::lock is taken inside of the other. A pointer to a trigger in
- * its listener is set once, by cmpxchg; files are not closed while they are written to
- * or polled.
+ * A pointer to a trigger in its listener is set once, by cmpxchg; files are not closed while
+ * they are written to or polled.
  */
 #include <linux/atomic.h>
 #include <linux/capability.h>
@@ -122,11 +123,10 @@
 /**
  * struct psi_poller - one of the two threads
  * @lock:    see above
- * @looks:   monitors by the time of their next look, or of a held-back event
- * @resumed: monitors that were quiet, and are to be looked at again
- * @busy:    those that were looked at, and have events to deliver
+ * @looks:   monitors by the time of their next look
  * @current_monitor: what the thread is working on without @lock; NULL if that has gone
  * @current_group: and its group, which has to stay
+ * @cursor:  how far it is in psi_monitor::triggers of that one
  * @pending: groups in which states have begun, psi_monitors::pending; lockless
  * @work:    wakes the thread from where the scheduler's locks are held
  * @timer:   wakes it at @looks' first
@@ -136,10 +136,9 @@
 struct psi_poller {
 	spinlock_t		lock;	/* for all that follows, but for what is lockless */
 	struct timerqueue_head	looks;
-	struct list_head	resumed;
-	struct list_head	busy;
-	struct psi_polled	*current_monitor;
+	struct psi_monitor	*current_monitor;
 	struct psi_group	*current_group;
+	struct list_head	cursor;
 
 	struct llist_head	pending;
 	struct irq_work		work;
@@ -151,44 +150,55 @@ struct psi_poller {
 static struct psi_poller psi_pollers[PSI_NR_POLLERS];
 
 /**
- * struct psi_polled - a monitor, and where it belongs
- * @monitor:  what its triggers want and what it has seen
- * @monitors: of its group
+ * struct psi_monitor - the triggers of one group and state, with one poller
+ * @track:    the total; psi_track::step is 0 until its first trigger is ready
  * @group:    whose pressure
  * @state:    which stall
+ * @poller:   whose thread looks at it
+ * @nr:       of triggers, those of @triggers and those whose event is still to be taken
+ * @triggers: those to be visited
+ * @size_max: the longest window that there has been, ns
+ * @next_total: up to this total none of @triggers has an event,
+ * @next_end: unless it is later than this: a window of theirs ends, ns
+ * @next_size: of their shortest window, ns
  * @quiet:    it is not looked at until the state begins
  * @look:     of psi_poller::looks
- * @by_size:  of psi_monitors::by_size
- * @member:   of psi_monitors::quiet, or of psi_poller::resumed or @busy, or of none
+ * @member:   of psi_monitors::monitors
  *
  * Locking: psi_poller::lock.
  */
-struct psi_polled {
-	struct psi_monitor	monitor;
-	struct psi_monitors	*monitors;
+struct psi_monitor {
+	struct psi_track	track;
 	struct psi_group	*group;
 	enum psi_state		state;
+	struct psi_poller	*poller;
+	unsigned int		nr;
+	struct list_head	triggers;
+	u64			size_max;
+	u64			next_total;
+	u64			next_end;
+	u64			next_size;
 	bool			quiet;
-
 	struct timerqueue_node	look;
-	struct rb_node		by_size;
 	struct list_head	member;
 };
 
 /**
  * struct psi_trigger - a trigger
- * @threshold: what it wants
- * @polled:    its monitor
- * @poller:    whose thread looks at it
- * @event:     there is one that nobody has seen
- * @wait:      the listener's
+ * @window:  what it wants
+ * @monitor: where it belongs
+ * @event:   there is one that nobody has taken
+ * @wait:    the listener's
+ * @link:    of psi_monitor::triggers, or of none
+ *
+ * Locking: psi_poller::lock, but for @event.
  */
 struct psi_trigger {
-	struct psi_threshold	threshold;
-	struct psi_polled	*polled;
-	struct psi_poller	*poller;
+	struct psi_window	window;
+	struct psi_monitor	*monitor;
 	int			event;
 	wait_queue_head_t	*wait;
+	struct list_head	link;
 };
 
 /* In psi_monitors::notified: they are in psi_poller::pending. */
@@ -274,24 +284,42 @@ u8 psi_trigger_unwatched(struct psi_group *group, u8 states)
 
 /* ------------------------------ The pollers ------------------------------ */
 
-static bool is_queued(const struct psi_polled *m)
+static bool is_queued(const struct psi_monitor *m)
 {
 	return !RB_EMPTY_NODE(&m->look.node);
 }
 
-static void dequeue(struct psi_poller *p, struct psi_polled *m)
+static void dequeue(struct psi_monitor *m)
 {
 	if (is_queued(m))
-		timerqueue_del(&p->looks, &m->look);
+		timerqueue_del(&m->poller->looks, &m->look);
 }
 
-static void queue(struct psi_poller *p, struct psi_polled *m, u64 when)
+/* Nothing to look for: all of them have an event that nobody has taken. */
+static bool is_idle(const struct psi_monitor *m)
 {
-	dequeue(p, m);
-	if (when == U64_MAX)
+	return list_empty(&m->triggers);
+}
+
+static ktime_t next_look(const struct psi_monitor *m, u64 now)
+{
+	return ns_to_ktime(psi_track_next(&m->track, now, m->next_total, m->next_end));
+}
+
+static void wait_for_look(struct psi_monitor *m, u64 now)
+{
+	m->quiet = false;
+	dequeue(m);
+	if (is_idle(m))
 		return;
-	m->look.expires = ns_to_ktime(when);
-	timerqueue_add(&p->looks, &m->look);
+	m->look.expires = next_look(m, now);
+	timerqueue_add(&m->poller->looks, &m->look);
+}
+
+static void resume(struct psi_monitor *m, u64 now)
+{
+	psi_track_resume(&m->track, now);
+	wait_for_look(m, now);
 }
 
 /*
@@ -318,11 +346,11 @@ static bool is_over(struct psi_group *group, struct psi_monitors *ms, enum psi_s
 			return false;
 		cond_resched();
 	}
-	return psi_group_total(group, state, &when) == seen;
+	return psi_group_total(group, state, &when) <= seen;
 }
 
 /* The thread works on a monitor without the lock. */
-static void leave_lock(struct psi_poller *p, struct psi_polled *m)
+static void leave_lock(struct psi_poller *p, struct psi_monitor *m)
 	__releases(&p->lock)
 {
 	p->current_monitor = m;
@@ -343,65 +371,31 @@ static bool enter_lock(struct psi_poller *p)
 	return stays;
 }
 
-static void wait_for_look(struct psi_poller *p, struct psi_polled *m, u64 now)
+/* By the last point, so that the end of each window has been seen. */
+static bool is_quiet(const struct psi_monitor *m)
 {
-	m->quiet = false;
-	list_del_init(&m->member);
-	queue(p, m, min(psi_monitor_next_held(&m->monitor),
-			psi_monitor_next_look(&m->monitor, now)));
+	return m->track.point >= m->track.grown_at + m->size_max;
 }
 
-static void wait_for_stall(struct psi_poller *p, struct psi_polled *m)
+/* The monitor seems to have nothing more to see. Ask the CPUs. */
+static void finish_quiet(struct psi_poller *p, struct psi_monitor *m, u64 now)
 {
-	m->quiet = true;
-	list_move(&m->member, &m->monitors->quiet[m->state]);
-	queue(p, m, psi_monitor_next_held(&m->monitor));
-}
-
-static void resume(struct psi_poller *p, struct psi_polled *m, u64 now)
-{
-	psi_monitor_resume(&m->monitor, now);
-	wait_for_look(p, m, now);
-}
-
-/* A monitor seems to have nothing more to see. Ask the CPUs, once in a round. */
-static void finish_quiet(struct psi_poller *p, struct psi_polled *m, u64 now)
-{
-	struct psi_monitors *ms = m->monitors;
+	struct psi_monitors *ms = &m->group->monitors[p - psi_pollers];
 	enum psi_state state = m->state;
 	struct psi_group *group = m->group;
-	u64 seen = m->monitor.seen;
-	bool over, stays = true;
+	u64 seen = m->track.seen;
+	bool over;
 
-	if (ms->checked[state] != now) {
-		leave_lock(p, m);
-		over = is_over(group, ms, state, seen);
-		stays = enter_lock(p);
-
-		ms->checked[state] = now;
-		ms->over &= ~BIT(state);
-		if (over)
-			ms->over |= BIT(state);
-		else	/* Others may have been notified by the bit that is cleared now. */
-			list_splice_tail_init(&ms->quiet[state], &p->resumed);
-	}
-	if (!stays)
+	leave_lock(p, m);
+	over = is_over(group, ms, state, seen);
+	if (!enter_lock(p))
 		return;
-	/* It may have begun since then, or there is a new trigger. */
-	if (ms->over & BIT(state) && !(atomic_read(&ms->notified) & BIT(state)) &&
-	    psi_monitor_is_quiet(&m->monitor, now))
-		wait_for_stall(p, m);
-	else
-		resume(p, m, now);
-}
 
-/* All has been done for a monitor. */
-static void finish(struct psi_poller *p, struct psi_polled *m, u64 now)
-{
-	if (psi_monitor_is_quiet(&m->monitor, now))
-		finish_quiet(p, m, now);
+	/* It may have begun since then, or there is a new trigger. */
+	if (over && !(atomic_read(&ms->notified) & BIT(state)) && is_quiet(m))
+		m->quiet = true;
 	else
-		wait_for_look(p, m, now);
+		resume(m, now);
 }
 
 static const char * const stall_names[PSI_NR_STALLS] = {
@@ -410,51 +404,6 @@ static const char * const stall_names[PSI_NR_STALLS] = {
 	[PSI_CPU_SOME] = "cpu_some", [PSI_CPU_FULL] = "cpu_full",
 	[PSI_IRQ_FULL] = "irq_full",
 };
-
-/* For those who trace it: each window, with the threshold that is reached first. */
-static noinline void trace_looks(const struct psi_polled *m)
-{
-	const struct psi_threshold *t;
-	const struct psi_window *w;
-
-	list_for_each_entry(w, &m->monitor.windows, member) {
-		t = rb_entry(rb_first_cached(&w->thresholds), struct psi_threshold, node);
-		trace_psi_trigger_look(m->group->id, stall_names[m->state], w->stall, t->ns,
-				       m->monitor.size);
-	}
-}
-
-static void take_look(struct psi_polled *m, u64 when, u64 total)
-{
-	psi_monitor_look(&m->monitor, when, total);
-	if (trace_psi_trigger_look_enabled())
-		trace_looks(m);
-}
-
-/* One that is quiet has an event to deliver that was held back. */
-static void look_at(struct psi_poller *p, struct psi_polled *m, u64 now)
-{
-	struct psi_group *group = m->group;
-	enum psi_state state = m->state;
-	u64 when, total;
-
-	dequeue(p, m);
-	list_del_init(&m->member);
-	if (m->quiet) {
-		m->quiet = false;
-		psi_monitor_resume(&m->monitor, now);
-	}
-
-	leave_lock(p, m);
-	total = psi_group_total(group, state, &when);
-	if (!enter_lock(p))
-		return;
-
-	/* Not so if somebody has looked meanwhile. */
-	if (when > m->monitor.seen_at)
-		take_look(m, when, total);
-	list_add_tail(&m->member, &p->busy);
-}
 
 /*
  * Without saying what for: everybody has to ask the file, and who asks first has the event.
@@ -466,34 +415,111 @@ static void wake_waiters(wait_queue_head_t *wait)
 	wake_up_all(wait);
 }
 
-/* @now is that of the round; an event is of the moment in which it comes. */
-static void deliver(struct psi_poller *p, struct psi_polled *m, u64 now)
+static void fire(struct psi_trigger *t, u64 stall)
 {
-	struct psi_threshold *threshold;
-	struct psi_trigger *t;
+	struct psi_monitor *m = t->monitor;
 
-	if (!psi_monitor_step(&m->monitor, ktime_get_ns(), &threshold)) {
-		finish(p, m, now);
-		return;
-	}
-	if (!threshold)
-		return;
-	t = container_of(threshold, struct psi_trigger, threshold);
-	trace_psi_trigger_fire(m->group->id, stall_names[m->state], threshold->growth,
-			       threshold->ns, m->monitor.size);
+	trace_psi_trigger_fire(m->group->id, stall_names[m->state], stall, t->window.threshold,
+			       t->window.size);
+	list_del_init(&t->link);
 	WRITE_ONCE(t->event, 1);
 	wake_waiters(t->wait);
 }
 
+/* Which look at it will be the next that is of interest to a trigger? */
+static void expect(struct psi_monitor *m, const struct psi_window *w)
+{
+	m->next_total = min(m->next_total, psi_window_least_total(w));
+	m->next_end = min(m->next_end, w->end);
+	m->next_size = min(m->next_size, w->size);
+}
+
+/* Return: false if it has had an event: those who wait for it may be many. */
+static bool visit(struct psi_trigger *t)
+{
+	struct psi_monitor *m = t->monitor;
+	u64 stall;
+	bool event = psi_window_look(&t->window, &m->track, &stall);
+
+	trace_psi_trigger_look(m->group->id, stall_names[m->state], stall, t->window.threshold,
+			       t->window.size);
+	if (event)
+		fire(t, stall);
+	else
+		expect(m, &t->window);
+	return !event;
+}
+
+/* Triggers that are visited while the lock is held. */
+#define PSI_VISITS	32
+
+/* Those that come meanwhile are put at the end. Return: false if the monitor has gone. */
+static bool visit_triggers(struct psi_poller *p, struct psi_monitor *m)
+{
+	struct psi_trigger *t, *next;
+	bool more;
+	int n;
+
+	m->next_total = U64_MAX;
+	m->next_end = U64_MAX;
+	m->next_size = U64_MAX;
+	list_add(&p->cursor, &m->triggers);
+	do {
+		n = 0;
+		t = list_entry(&p->cursor, struct psi_trigger, link);
+		list_for_each_entry_safe_continue(t, next, &m->triggers, link)
+			if (!visit(t) || ++n == PSI_VISITS)
+				break;
+		more = !list_entry_is_head(t, &m->triggers, link);
+		if (more) {
+			list_move_tail(&p->cursor, &next->link);
+			leave_lock(p, m);
+			cond_resched();
+			if (!enter_lock(p))
+				return false;
+		}
+	} while (more);
+	list_del_init(&p->cursor);
+	if (!is_idle(m))
+		m->track.step = div_u64(m->next_size, PSI_LOOKS_PER_WINDOW);
+	return true;
+}
+
+static bool is_due(const struct psi_monitor *m)
+{
+	return m->track.point_total >= m->next_total || m->track.point >= m->next_end ||
+	       trace_psi_trigger_look_enabled();
+}
+
+static void look_at(struct psi_poller *p, struct psi_monitor *m, u64 now)
+{
+	struct psi_group *group = m->group;
+	enum psi_state state = m->state;
+	u64 when, total;
+
+	dequeue(m);
+	leave_lock(p, m);
+	total = psi_group_total(group, state, &when);
+	if (!enter_lock(p))
+		return;
+
+	if (psi_track_look(&m->track, when, total) && is_due(m) && !visit_triggers(p, m))
+		return;
+	if (is_quiet(m))
+		finish_quiet(p, m, when);
+	else
+		wait_for_look(m, when);
+}
+
 /* All quiet monitors of the states that have begun are to be looked at. */
-static void take_in(struct psi_poller *p, struct psi_monitors *ms)
+static void take_in(struct psi_monitors *ms)
 {
 	int notified = atomic_fetch_andnot(PSI_NOTIFY_PENDING, &ms->notified);
-	int s;
+	struct psi_monitor *m;
 
-	for (s = 0; s < PSI_NR_STALLS; s++)
-		if (notified & BIT(s))
-			list_splice_tail_init(&ms->quiet[s], &p->resumed);
+	list_for_each_entry(m, &ms->monitors, member)
+		if (m->quiet && notified & BIT(m->state))
+			resume(m, ktime_get_ns());
 }
 
 static bool take_in_one(struct psi_poller *p)
@@ -501,51 +527,35 @@ static bool take_in_one(struct psi_poller *p)
 	struct llist_node *node = llist_del_first(&p->pending);
 
 	if (node)
-		take_in(p, llist_entry(node, struct psi_monitors, pending));
+		take_in(llist_entry(node, struct psi_monitors, pending));
 	return node;
 }
 
-static struct psi_polled *first_in(struct list_head *list)
-{
-	return list_first_entry_or_null(list, struct psi_polled, member);
-}
-
-static struct psi_polled *first_look(struct psi_poller *p)
+static struct psi_monitor *first_look(struct psi_poller *p)
 {
 	struct timerqueue_node *node = timerqueue_getnext(&p->looks);
 
-	return node ? container_of(node, struct psi_polled, look) : NULL;
+	return node ? container_of(node, struct psi_monitor, look) : NULL;
 }
 
 /* May drop the lock for a while. Return: false if there is nothing to do at @now. */
 static bool do_a_little(struct psi_poller *p, u64 now)
 {
-	struct psi_polled *m;
+	struct psi_monitor *m;
 
-	m = first_in(&p->busy);
-	if (m) {
-		deliver(p, m, now);
-		return true;
-	}
-	m = first_in(&p->resumed);
-	if (m) {
-		resume(p, m, now);
-		return true;
-	}
 	if (take_in_one(p))
 		return true;
 	m = first_look(p);
-	if (m && m->look.expires <= ns_to_ktime(now)) {
-		look_at(p, m, now);
-		return true;
-	}
-	return false;
+	if (!m || m->look.expires > ns_to_ktime(now))
+		return false;
+	look_at(p, m, now);
+	return true;
 }
 
 /* Return: true if there may be more to do at @now; else @next says when. */
 static bool poll_step(struct psi_poller *p, u64 now, ktime_t *next)
 {
-	struct psi_polled *first;
+	struct psi_monitor *first;
 	bool more;
 
 	spin_lock(&p->lock);
@@ -620,129 +630,122 @@ static void watch_nodes(struct psi_group *group, enum psi_state state)
 	atomic_fetch_or(BIT(state), &group->watching);
 }
 
-/* One trigger of the state more. */
-static void watch(struct psi_group *group, struct psi_poller *p, struct psi_monitors *ms,
-		  enum psi_state state)
+static struct psi_monitor *find_monitor(struct psi_monitors *ms, enum psi_state state)
 {
+	struct psi_monitor *m;
+
+	list_for_each_entry(m, &ms->monitors, member)
+		if (m->state == state)
+			return m;
+	return NULL;
+}
+
+/*
+ * One trigger more, in the monitor of its state; if there is none, that is @added. From now
+ * on all nodes notify of the state. Return: the monitor.
+ */
+static struct psi_monitor *join_monitor(struct psi_monitors *ms, struct psi_monitor *added)
+{
+	struct psi_poller *p = added->poller;
+	enum psi_state state = added->state;
+	struct psi_monitor *m;
+
 	spin_lock(&p->lock);
-	if (!ms->nr_triggers[state]++)
+	m = find_monitor(ms, state);
+	if (!m) {
+		m = added;
+		list_add(&m->member, &ms->monitors);
 		WRITE_ONCE(ms->watched, ms->watched | BIT(state));
+	}
+	m->nr++;
 	spin_unlock(&p->lock);
 
 	/* Pairs with the one in psi_trigger_unwatched(). */
 	smp_mb();
 	/* Also if it is not the first one: that may be still on its way through them. */
-	if (!(atomic_read(&group->watching) & BIT(state)))
-		watch_nodes(group, state);
+	if (!(atomic_read(&m->group->watching) & BIT(state)))
+		watch_nodes(m->group, state);
+	return m;
 }
 
-/* One trigger of the state less. Nodes find out by themselves, a second later. */
-static void unwatch(struct psi_group *group, struct psi_poller *p, struct psi_monitors *ms,
-		    enum psi_state state)
+/* One less. Nodes find out by themselves, a second later. */
+static void trigger_stop(struct psi_trigger *t)
 {
+	struct psi_monitor *m = t->monitor;
+	struct psi_poller *p = m->poller;
+	struct psi_monitors *ms = &m->group->monitors[p - psi_pollers];
+
 	spin_lock(&p->lock);
-	if (!--ms->nr_triggers[state]) {
-		WRITE_ONCE(group->unwatched_at, jiffies);
-		WRITE_ONCE(ms->watched, ms->watched & ~BIT(state));
+	list_del_init(&t->link);
+	if (--m->nr) {
+		m = NULL;
+	} else {
+		WRITE_ONCE(m->group->unwatched_at, jiffies);
+		WRITE_ONCE(ms->watched, ms->watched & ~BIT(m->state));
+		list_del(&m->member);
+		/* Nor does the thread wake up for it. */
+		if (first_look(p) == m)
+			wake_poller(p);
+		dequeue(m);
+		if (p->current_monitor == m) {
+			p->current_monitor = NULL;
+			list_del_init(&p->cursor);
+		}
 	}
 	spin_unlock(&p->lock);
+	kfree(m);
 }
 
-static int compare_size(const void *size, const struct rb_node *node)
+/* From now on it is visited. */
+static void trigger_join(struct psi_trigger *t, u64 now)
 {
-	const struct psi_polled *m = rb_entry(node, struct psi_polled, by_size);
-	u64 wanted = *(const u64 *)size;
+	struct psi_monitor *m = t->monitor;
 
-	return wanted < m->monitor.size ? -1 : wanted > m->monitor.size;
-}
-
-static int compare_monitors(struct rb_node *a, const struct rb_node *b)
-{
-	return compare_size(&rb_entry(a, struct psi_polled, by_size)->monitor.size, b);
-}
-
-/* Let it be up to date, and looked at. */
-static void refresh(struct psi_poller *p, struct psi_polled *m, u64 when, u64 total)
-{
-	if (m->quiet) {
-		resume(p, m, when);
+	list_add_tail(&t->link, &m->triggers);
+	m->size_max = max(m->size_max, t->window.size);
+	expect(m, &t->window);
+	m->track.step = min(m->track.step, div_u64(m->next_size, PSI_LOOKS_PER_WINDOW));
+	/* The thread comes back to it, or may be late for it already. */
+	if (m->quiet || m == m->poller->current_monitor ||
+	    (is_queued(m) && m->look.expires <= next_look(m, now)))
 		return;
-	}
-	/* Otherwise it was looked at a moment ago, or is just being looked at. */
-	if (!list_empty(&m->member) || m == p->current_monitor || when <= m->monitor.seen_at)
-		return;
-	take_look(m, when, total);
-	dequeue(p, m);
-	list_add_tail(&m->member, &p->busy);
+	wait_for_look(m, now);
+	if (first_look(m->poller) == m)
+		wake_poller(m->poller);
 }
 
-/*
- * The trigger joins the monitor of its size; if there is none, that is @added. Return:
- * @added if it is not needed.
- */
-static struct psi_polled *trigger_start(struct psi_trigger *t, struct psi_polled *added,
-					struct psi_window *spare, u64 size)
+static void trigger_start(struct psi_trigger *t)
 {
-	struct psi_monitors *ms = added->monitors;
-	struct psi_poller *p = t->poller;
-	struct psi_polled *m = added;
-	struct rb_node *node;
+	struct psi_monitor *m = t->monitor;
 	u64 total, when;
 
 	/* Before the lock: it may take a while, and what comes after that counts. */
 	total = psi_group_total(m->group, m->state, &when);
 
-	spin_lock(&p->lock);
-	node = rb_find(&size, &ms->by_size[added->state], compare_size);
-	if (node) {
-		m = rb_entry(node, struct psi_polled, by_size);
-	} else {
-		psi_monitor_init(&m->monitor, size, when, total);
-		rb_find_add(&m->by_size, &ms->by_size[m->state], compare_monitors);
-		wait_for_look(p, m, when);
-	}
-	t->polled = m;
-	refresh(p, m, when, total);
-	psi_monitor_add(&m->monitor, &t->threshold, spare, when, total);
-	spin_unlock(&p->lock);
-
-	return node ? added : NULL;
+	spin_lock(&m->poller->lock);
+	if (!m->track.step)
+		psi_track_init(&m->track, div_u64(t->window.size, PSI_LOOKS_PER_WINDOW), when,
+			       total);
+	psi_window_begin(&t->window, when, max(total, m->track.seen));
+	trigger_join(t, when);
+	spin_unlock(&m->poller->lock);
 }
 
-/* Return: the monitor, if it was its last trigger. */
-static struct psi_polled *leave_monitor(struct psi_trigger *t, struct psi_window **spare)
+/* Its event has been taken. What it missed since the end of its window is lost. */
+static void trigger_again(struct psi_trigger *t)
 {
-	struct psi_poller *p = t->poller;
-	struct psi_polled *m = t->polled;
-	bool last;
+	struct psi_poller *p = t->monitor->poller;
+	u64 now = ktime_get_ns();
 
 	spin_lock(&p->lock);
-	*spare = psi_monitor_del(&m->monitor, &t->threshold);
-	last = psi_monitor_is_empty(&m->monitor);
-	if (last) {
-		rb_erase(&m->by_size, &m->monitors->by_size[m->state]);
-		list_del_init(&m->member);
-		dequeue(p, m);
-		if (p->current_monitor == m)
-			p->current_monitor = NULL;
+	if (list_empty(&t->link)) {
+		if (now >= t->window.end && t->monitor->quiet)
+			psi_window_begin(&t->window, now, t->monitor->track.seen);
+		else if (now >= t->window.end)
+			t->window.start = PSI_WINDOW_NEXT;
+		trigger_join(t, now);
 	}
 	spin_unlock(&p->lock);
-
-	return last ? m : NULL;
-}
-
-static void trigger_stop(struct psi_trigger *t)
-{
-	struct psi_monitors *ms = t->polled->monitors;
-	struct psi_group *group = t->polled->group;
-	enum psi_state state = t->polled->state;
-	struct psi_polled *last;
-	struct psi_window *spare;
-
-	last = leave_monitor(t, &spare);
-	unwatch(group, t->poller, ms, state);
-	kfree(spare);
-	kfree(last);
 }
 
 /* What has been written. */
@@ -800,42 +803,36 @@ static bool is_privileged(const struct file *file)
 }
 
 /* The memory is theirs to pay for, as anybody may make one. */
-static struct psi_polled *new_monitor(struct psi_group *group, struct psi_monitors *ms,
-				      enum psi_state state)
-{
-	struct psi_polled *m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
-
-	if (!m)
-		return NULL;
-	m->group = group;
-	m->monitors = ms;
-	m->state = state;
-	timerqueue_init(&m->look);
-	INIT_LIST_HEAD(&m->member);
-	return m;
-}
-
 static struct psi_trigger *new_trigger(struct psi_listener *l, struct psi_group *group,
 				       const struct psi_order *o)
 {
 	enum psi_poller_kind kind = o->privileged ? PSI_POLLER_PRIVILEGED : PSI_POLLER_USER;
-	struct psi_monitors *ms = &group->monitors[kind];
 	struct psi_trigger *t = kzalloc(sizeof(*t), GFP_KERNEL_ACCOUNT);
-	struct psi_window *spare = kzalloc(sizeof(*spare), GFP_KERNEL_ACCOUNT);
-	struct psi_polled *m = new_monitor(group, ms, o->state);
+	struct psi_monitor *m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
 
-	if (!t || !spare || !m) {
+	if (!t || !m) {
 		kfree(m);
-		kfree(spare);
 		kfree(t);
 		return NULL;
 	}
 
-	t->poller = &psi_pollers[kind];
+	m->group = group;
+	m->state = o->state;
+	m->poller = &psi_pollers[kind];
+	INIT_LIST_HEAD(&m->triggers);
+	m->next_total = U64_MAX;
+	m->next_end = U64_MAX;
+	m->next_size = U64_MAX;
+	timerqueue_init(&m->look);
+
 	t->wait = l->wait;
-	t->threshold.ns = (u64)o->threshold_us * NSEC_PER_USEC;
-	watch(group, t->poller, ms, o->state);
-	kfree(trigger_start(t, m, spare, (u64)o->window_us * NSEC_PER_USEC));
+	t->window.size = (u64)o->window_us * NSEC_PER_USEC;
+	t->window.threshold = (u64)o->threshold_us * NSEC_PER_USEC;
+	INIT_LIST_HEAD(&t->link);
+	t->monitor = join_monitor(&group->monitors[kind], m);
+	if (t->monitor != m)
+		kfree(m);
+	trigger_start(t);
 	return t;
 }
 
@@ -880,7 +877,6 @@ int psi_trigger_write(struct psi_listener *l, struct psi_group *group,
 	if (!t)
 		return -ENOMEM;
 
-	wake_poller(t->poller);
 	if (cmpxchg_release(&l->trigger, NULL, t)) {
 		/* Somebody else was faster. */
 		trigger_stop(t);
@@ -912,9 +908,10 @@ __poll_t psi_trigger_poll(struct psi_listener *l, struct file *file,
 		return DEFAULT_POLLMASK | EPOLLERR | EPOLLPRI;
 
 	/* Who waits for something else does not take the event away. */
-	if ((poll_requested_events(pt) & EPOLLPRI) && xchg(&t->event, 0))
-		return DEFAULT_POLLMASK | EPOLLPRI;
-	return DEFAULT_POLLMASK;
+	if (!(poll_requested_events(pt) & EPOLLPRI) || !xchg(&t->event, 0))
+		return DEFAULT_POLLMASK;
+	trigger_again(t);
+	return DEFAULT_POLLMASK | EPOLLPRI;
 }
 
 /**
@@ -942,11 +939,10 @@ void psi_trigger_close(struct psi_listener *l)
  */
 void psi_monitors_init(struct psi_group *group)
 {
-	int i, s;
+	int i;
 
 	for (i = 0; i < PSI_NR_POLLERS; i++)
-		for (s = 0; s < PSI_NR_STALLS; s++)
-			INIT_LIST_HEAD(&group->monitors[i].quiet[s]);
+		INIT_LIST_HEAD(&group->monitors[i].monitors);
 }
 
 /**
@@ -997,8 +993,7 @@ static void __init poller_init(struct psi_poller *p)
 {
 	spin_lock_init(&p->lock);
 	timerqueue_init_head(&p->looks);
-	INIT_LIST_HEAD(&p->resumed);
-	INIT_LIST_HEAD(&p->busy);
+	INIT_LIST_HEAD(&p->cursor);
 	init_llist_head(&p->pending);
 	p->work = IRQ_WORK_INIT_HARD(poller_work_fn);
 	hrtimer_init(&p->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);

@@ -10,7 +10,6 @@
 #include <linux/llist.h>
 #include <linux/poll.h>
 #include <linux/psi_types.h>
-#include <linux/rbtree.h>
 #include <linux/types.h>
 
 #include "psi_node.h"
@@ -28,25 +27,17 @@ enum psi_poller_kind {
 
 /**
  * struct psi_monitors - what one of the two pollers has to do with one group
- * @nr_triggers: of each state; psi_poller::lock
  * @watched:  states with triggers; psi_poller::lock, read by the scheduler without
  * @notified: states of which the poller knows, or will, that they have begun; atomic,
  *            see psi_trigger_notify()
  * @pending:  link of psi_poller::pending
- * @by_size:  of each state, by size of the window; psi_poller::lock, as all below
- * @quiet:    those of them that are not looked at
- * @checked:  the round in which a state was last found to be over or not
- * @over:     states that were found to be over in that round
+ * @monitors: of each state that has triggers; psi_poller::lock
  */
 struct psi_monitors {
-	unsigned int		nr_triggers[PSI_NR_STALLS];
 	u8			watched;
 	atomic_t		notified;
 	struct llist_node	pending;
-	struct rb_root		by_size[PSI_NR_STALLS];
-	struct list_head	quiet[PSI_NR_STALLS];
-	u64			checked[PSI_NR_STALLS];
-	u8			over;
+	struct list_head	monitors;
 };
 
 /**

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pressure stall information: when triggers have something to say (R-12, R-13,
- * R-18).
+ * Pressure stall information: when a trigger has something to say (R-12, R-13, R-18).
  *
- * A trigger asks for an event if a group stalls for more than a threshold within
- * any window of a given size. To know that at every moment would take the whole
- * history of the window. Instead, windows follow each other, the total is looked
- * at ten times in each of them, and of the window before it is assumed that its
- * stall was spread evenly:
+ * A trigger asks for an event if a group stalls for more than a threshold within any window
+ * of a given size. To know that at every moment would take the whole history of the window.
+ * Instead, windows follow each other, the total is looked at ten times in each of them, and
+ * of the window before it is assumed that its stall was spread evenly:
  *
  *	       before          growth
  *	|------------------|-----------              > time
@@ -15,456 +13,236 @@
  *
  *	stall = growth + before * (size - elapsed) / size
  *
- * Looks are due at the points of a grid, and nobody is exactly on time. So a look
- * stands for the point at which it was due: what the total has grown by since the
- * look before is thought to be spread evenly, and what belongs to the time after
- * the point is left for the next look. Otherwise a window that ends between two
- * looks would have more than its share, or less.
+ * Looks are due at the points of a grid, and nobody is exactly on time. So a look stands for
+ * the point at which it was due: what the total has grown by since the look before is thought
+ * to be spread evenly, and what belongs to the time after the point is left for the next
+ * look. Otherwise a window that ends between two looks would have more than its share, or
+ * less.
  *
  *	look                 point   look
  *	 |--------------------|------|               > time
  *	   part of the growth   rest of it
  *
- * An event is not lost because it comes too early: it is held back until a window's
- * length has gone by since the last one. What has made an event is not counted
- * again, so that the end of a burst does not make a second one: a trigger that has
- * had one begins with a new window at that point.
+ * What has made an event is not counted again, so that the end of a burst does not make a
+ * second one: a window begins with the event. There is no other one before it ends. An event
+ * is not lost because of that: what the window has grown by is known at its end.
  *
- * Looking at many triggers costs what looking at one does (R-8). All that look at one
- * total with windows of one size are a monitor. As windows begin at points of the
- * grid, there are few that differ in anything: those that begin at the same point,
- * and have the same before them, are one. A window has its thresholds sorted, so that
- * only those are visited that are reached. Windows that have become equal are joined,
- * the work for which is paid by the triggers that were added, or had an event.
- *
- * psi_monitor_look() is arithmetic only. What follows from it is done by
- * psi_monitor_step() in pieces of limited size, between which the caller may do
- * something else.
+ * A window that begins with its trigger, or an event, is as long as any. The one after it may
+ * be shorter, as from then on the windows of one size end together (R-8).
  *
  * The clock and the total are arguments.
  *
  * Locking: the caller's.
  */
-#include <linux/container_of.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
-#include <linux/string.h>
 
 #include "psi_window.h"
 
-/* Thresholds that one psi_monitor_step() moves. */
-#define PSI_STEP_MOVES	16
-
-#define to_threshold(n)	rb_entry(n, struct psi_threshold, node)
-
-static bool lower(struct rb_node *a, const struct rb_node *b)
+static u64 grid_point(const struct psi_track *t, u64 now)
 {
-	return to_threshold(a)->ns < to_threshold(b)->ns;
+	return div64_u64(now, t->step) * t->step;
 }
 
-static bool sooner(struct rb_node *a, const struct rb_node *b)
-{
-	return to_threshold(a)->next_event < to_threshold(b)->next_event;
-}
-
-static struct psi_threshold *first_of(const struct rb_root_cached *root)
-{
-	struct rb_node *first = rb_first_cached(root);
-
-	return first ? to_threshold(first) : NULL;
-}
-
-/* ------------------------------ Windows ------------------------------ */
-
-static u64 grid_point(const struct psi_monitor *m, u64 now)
-{
-	return div64_u64(now, m->step) * m->step;
-}
-
-/* There is always a spare one: each threshold has brought one. */
-static struct psi_window *new_window(struct psi_monitor *m, u64 start, u64 start_total)
-{
-	struct psi_window *w;
-
-	w = list_first_entry(&m->spare, struct psi_window, member);
-	list_move(&w->member, &m->windows);
-	w->start = start;
-	w->start_total = start_total;
-	w->before = 0;
-	w->stall = 0;
-	w->same = NULL;
-	w->thresholds = RB_ROOT_CACHED;
-	return w;
-}
-
-static void join(struct psi_window *w, struct psi_threshold *t)
-{
-	t->window = w;
-	rb_add_cached(&t->node, &w->thresholds, lower);
-}
-
-static bool is_same(const struct psi_window *a, const struct psi_window *b)
-{
-	return a->start == b->start && a->start_total == b->start_total &&
-	       a->before == b->before;
-}
-
-/* Another window that is equal and stays. */
-static struct psi_window *find_same(struct psi_monitor *m, const struct psi_window *w)
-{
-	struct psi_window *other;
-
-	list_for_each_entry(other, &m->windows, member)
-		if (other != w && !other->same && is_same(other, w))
-			return other;
-	return NULL;
-}
-
-static void leave(struct psi_monitor *m, struct psi_threshold *t)
-{
-	struct psi_window *w = t->window, *other;
-
-	rb_erase_cached(&t->node, &w->thresholds);
-	t->window = NULL;
-	if (!RB_EMPTY_ROOT(&w->thresholds.rb_root))
-		return;
-
-	if (m->made == w)
-		m->made = NULL;
-	list_for_each_entry(other, &m->windows, member)
-		if (other->same == w)
-			other->same = w->same;
-	list_move(&w->member, &m->spare);
-}
-
-/* A trigger begins anew, with nothing counted yet. */
-static void restart(struct psi_monitor *m, struct psi_threshold *t)
-{
-	struct psi_window begun = { .start = m->point, .start_total = m->point_total };
-	struct psi_window *w = find_same(m, &begun);
-
-	/* What another one has seen before that point is not for this trigger. */
-	if (!w || w->stall)
-		w = new_window(m, begun.start, begun.start_total);
-	join(w, t);
-}
-
-/* ------------------------------- Looks ------------------------------- */
-
-/* The total at a time that is not after the last look's point. */
-static u64 total_at(const struct psi_monitor *m, u64 time)
-{
-	if (time <= m->prev_point)
-		return m->prev_total;
-	return m->prev_total + mul_u64_u64_div_u64(m->point_total - m->prev_total,
-						   time - m->prev_point,
-						   m->point - m->prev_point);
-}
-
-/*
- * The window has ended, and perhaps more since the last look. Return: the most that
- * one of them had.
+/**
+ * psi_track_init - begin to look at a total
+ * @t:     the track
+ * @step:  between two looks, ns
+ * @now:   ns
+ * @total: the total, ns
  */
-static u64 end_windows(struct psi_monitor *m, struct psi_window *w)
+void psi_track_init(struct psi_track *t, u64 step, u64 now, u64 total)
 {
-	u64 end = w->start + m->size, growth = total_at(m, end) - w->start_total;
-	u64 more = div64_u64(m->point - end, m->size);
-
-	w->before = growth;
-	if (more) {
-		end += more * m->size;
-		w->before = total_at(m, end) - total_at(m, end - m->size);
-	}
-	w->start_total = total_at(m, end);
-
-	/* The first one began when the trigger was made; from now on, on the grid. */
-	w->start = grid_point(m, end);
-	return max(growth, w->before);
+	*t = (struct psi_track) {
+		.step = step,
+		.seen = total,
+		.seen_at = now,
+		.point_total = total,
+		.prev_total = total,
+	};
+	psi_track_resume(t, now);
+	t->prev_point = t->point;
 }
 
-/* Stall time within one window's length, as far as is known. */
-static u64 stall_in_window(struct psi_monitor *m, struct psi_window *w)
+/**
+ * psi_track_look - take a look
+ * @t:     the track
+ * @now:   ns
+ * @total: the total at that moment, ns. One that is lower than before, as it may be
+ *         provisional, has not grown.
+ *
+ * Return: true if it stands for another point than the last one.
+ */
+bool psi_track_look(struct psi_track *t, u64 now, u64 total)
 {
-	u64 most = 0, elapsed, stall;
+	u64 point = grid_point(t, now);
+	bool is_new = point > t->point;
 
-	/* It was made after that point. */
-	if (w->start > m->point)
-		return 0;
-	if (m->point - w->start >= m->size) {
-		most = end_windows(m, w);
-		if (w == m->made)
-			m->made = NULL;
-		w->same = find_same(m, w);
-	}
-
-	elapsed = m->point - w->start;
-	stall = mul_u64_u64_div_u64(w->before, m->size - elapsed, m->size);
-	if (m->point_total > w->start_total)
-		stall += m->point_total - w->start_total;
-	return max(most, stall);
-}
-
-/* Which point does the look stand for, and what was the total there? */
-static bool next_point(struct psi_monitor *m, u64 now, u64 total)
-{
-	u64 point = grid_point(m, now);
-
-	if (point <= m->point)
+	/* Whoever comes too late has nothing to say. */
+	if (now <= t->seen_at)
 		return false;
+	total = max(total, t->seen);
 
-	m->prev_point = m->point;
-	m->prev_total = m->point_total;
-	m->point = point;
-	m->point_total = m->seen;
-	if (point > m->seen_at)
-		m->point_total += mul_u64_u64_div_u64(total - m->seen, point - m->seen_at,
-						      now - m->seen_at);
-	return true;
+	if (is_new) {
+		t->prev_point = t->point;
+		t->prev_total = t->point_total;
+		t->point = point;
+		t->point_total = t->seen;
+		if (point > t->seen_at)
+			t->point_total += mul_u64_u64_div_u64(total - t->seen, point - t->seen_at,
+							      now - t->seen_at);
+	}
+	if (total > t->seen)
+		t->grown_at = now;
+	t->seen = total;
+	t->seen_at = now;
+	return is_new;
 }
 
 /**
- * psi_monitor_look - take a look
- * @m:     the monitor; psi_monitor_step() has nothing left to do for it
- * @now:   ns, not before the last look
- * @total: the group's stall time until now, ns
- */
-void psi_monitor_look(struct psi_monitor *m, u64 now, u64 total)
-{
-	struct psi_window *w;
-
-	if (next_point(m, now, total))
-		list_for_each_entry(w, &m->windows, member)
-			w->stall = stall_in_window(m, w);
-	if (total != m->seen)
-		m->busy_at = now;
-	m->seen = total;
-	m->seen_at = now;
-}
-
-/**
- * psi_monitor_resume - look again, after nothing has happened for a while
- * @m:   a monitor that was quiet when it was last looked at
- * @now: ns; may be older than that look
+ * psi_track_resume - look again, after nothing has happened for a while
+ * @t:   the track
+ * @now: ns; may be older than the last look
  *
  * What the total has grown by since then, it has just begun to grow by.
  */
-void psi_monitor_resume(struct psi_monitor *m, u64 now)
+void psi_track_resume(struct psi_track *t, u64 now)
 {
-	now = max(now, m->seen_at);
-	m->busy_at = now;
-	m->seen_at = now;
-	m->point = grid_point(m, now);
-	m->point_total = m->seen;
+	now = max(now, t->seen_at);
+	t->grown_at = now;
+	t->seen_at = now;
+	t->point = grid_point(t, now);
+	t->point_total = t->seen;
 }
 
 /**
- * psi_monitor_is_quiet - is there no need to look again, until a stall begins?
- * @m:   the monitor
- * @now: ns
+ * psi_track_next - when to look again
+ * @t:     the track
+ * @now:   ns
+ * @total: of interest is when the total is so high, or U64_MAX,
+ * @end:   or that it is so late, ns
  *
- * Return: true if nothing was stalled for a whole window.
- */
-bool psi_monitor_is_quiet(const struct psi_monitor *m, u64 now)
-{
-	return now >= m->busy_at + m->size;
-}
-
-/**
- * psi_monitor_next_look - when to look again
- * @m:   the monitor
- * @now: ns
- *
- * The looks at all windows of one size come at the same moments.
+ * A total does not grow faster than the clock, so the looks before that are left out.
  *
  * Return: ns, after @now.
  */
-u64 psi_monitor_next_look(const struct psi_monitor *m, u64 now)
+u64 psi_track_next(const struct psi_track *t, u64 now, u64 total, u64 end)
 {
-	return grid_point(m, now) + m->step;
+	if (total < U64_MAX)
+		end = min(end, t->seen_at + (total > t->seen ? total - t->seen : 0));
+	return max(grid_point(t, now), grid_point(t, end - 1)) + t->step;
+}
+
+/* The total at a time that is not after the last look's point. */
+static u64 total_at(const struct psi_track *t, u64 time)
+{
+	if (time == t->point)
+		return t->point_total;
+	if (time <= t->prev_point)
+		return t->prev_total;
+	return t->prev_total + mul_u64_u64_div_u64(t->point_total - t->prev_total,
+						   time - t->prev_point, t->point - t->prev_point);
+}
+
+static u64 growth_until(const struct psi_window *w, u64 total)
+{
+	return total > w->start_total ? total - w->start_total : 0;
 }
 
 /**
- * psi_monitor_next_held - when may an event come that is held back?
- * @m: the monitor
- *
- * Return: ns; U64_MAX if there is none.
- */
-u64 psi_monitor_next_held(const struct psi_monitor *m)
-{
-	struct psi_threshold *t = first_of(&m->held);
-
-	return t ? t->next_event : U64_MAX;
-}
-
-/* ------------------------------- Events ------------------------------- */
-
-/* Some of the thresholds of a window go to the one that it is equal to. */
-static void move_some(struct psi_monitor *m, struct psi_window *w)
-{
-	struct psi_window *same = w->same;
-	struct psi_threshold *t;
-	int n;
-
-	for (n = 0; n < PSI_STEP_MOVES; n++) {
-		t = first_of(&w->thresholds);
-		if (!t)
-			return;
-		leave(m, t);
-		join(same, t);
-	}
-}
-
-/* Return: a threshold that is reached; an event, or held back. */
-static struct psi_threshold *reached(struct psi_monitor *m)
-{
-	struct psi_threshold *t;
-	struct psi_window *w;
-
-	list_for_each_entry(w, &m->windows, member) {
-		t = first_of(&w->thresholds);
-		if (t->ns <= w->stall)
-			return t;
-	}
-	return NULL;
-}
-
-/* All that are reached have been seen to. Return: false if there are none to join. */
-static bool join_windows(struct psi_monitor *m)
-{
-	struct psi_window *w;
-
-	list_for_each_entry(w, &m->windows, member) {
-		if (w->same) {
-			w->same->stall = 0;
-			move_some(m, w);
-			return true;
-		}
-	}
-	return false;
-}
-
-static struct psi_threshold *take_held(struct psi_monitor *m, u64 now)
-{
-	struct psi_threshold *t = first_of(&m->held);
-
-	if (!t || now < t->next_event)
-		return NULL;
-	rb_erase_cached(&t->node, &m->held);
-	return t;
-}
-
-/**
- * psi_monitor_step - do a little of what follows from the last look
- * @m:     the monitor
+ * psi_window_begin - what has been so far does not count (R-18)
+ * @w:     the window; its size and threshold are set
  * @now:   ns
- * @event: where to say whose event this is; NULL if it was not one
- *
- * Return: true if there may be more to do now.
+ * @total: the total at that moment, ns
  */
-bool psi_monitor_step(struct psi_monitor *m, u64 now, struct psi_threshold **event)
+void psi_window_begin(struct psi_window *w, u64 now, u64 total)
 {
-	struct psi_threshold *t;
+	w->start = now;
+	w->end = now + w->size;
+	w->start_total = total;
+	w->before = 0;
+	w->is_first = true;
+	w->had_event = false;
+}
 
-	*event = NULL;
-	t = reached(m);
-	if (t) {
-		t->growth = t->window->stall;
-		leave(m, t);
-		if (now < t->next_event) {
-			rb_add_cached(&t->node, &m->held, sooner);
-			return true;
-		}
-	} else {
-		t = take_held(m, now);
+/* Stall time within a window's length, at a time that is in the window. */
+static u64 stall_at(const struct psi_window *w, u64 time, u64 total)
+{
+	u64 growth = growth_until(w, total), left = w->size - (time - w->start);
+
+	if (!w->before || !left)
+		return growth;
+	if (left == w->size)
+		return growth + w->before;
+	return growth + mul_u64_u64_div_u64(w->before, left, w->size);
+}
+
+/*
+ * The window has ended, and perhaps more since the last look. The next one ends where those
+ * of all triggers of this size do. Return: the most that one of them had.
+ */
+static u64 end_windows(struct psi_window *w, const struct psi_track *t)
+{
+	u64 end = w->end, total = total_at(t, end), most = stall_at(w, end, total);
+
+	w->before = most;
+	if (t->point - end >= w->size) {
+		end += div64_u64(t->point - end, w->size) * w->size;
+		total = total_at(t, end);
+		w->before = total - total_at(t, end - w->size);
 	}
-	if (!t)
-		return join_windows(m);
+	/* Nearly always it is one that is as long as any, and begins where others do. */
+	if (end - w->start == w->size && !w->is_first)
+		w->end = end + w->size;
+	else
+		w->end = (div64_u64(end, w->size) + 1) * w->size;
+	w->start = end;
+	w->is_first = false;
+	w->start_total = total;
+	w->had_event = false;
+	return max(most, w->before);
+}
 
-	t->next_event = now + m->size;
-	restart(m, t);
-	*event = t;
+/**
+ * psi_window_look - what follows from a look?
+ * @w:     the window
+ * @t:     the track, which has come to another point
+ * @stall: where to say how long the stall was within a window's length, ns
+ *
+ * Return: true if it is an event.
+ */
+bool psi_window_look(struct psi_window *w, const struct psi_track *t, u64 *stall)
+{
+	u64 most = 0;
+
+	*stall = 0;
+	if (w->start == PSI_WINDOW_NEXT)
+		psi_window_begin(w, t->point, t->point_total);
+	/* Or else it was made after that point. */
+	if (w->start > t->point)
+		return false;
+
+	while (t->point >= w->end)
+		most = max(most, end_windows(w, t));
+	*stall = min(max(most, stall_at(w, t->point, t->point_total)), w->size);
+
+	if (w->had_event || *stall < w->threshold)
+		return false;
+	psi_window_begin(w, t->point, t->point_total);
+	w->had_event = true;
 	return true;
 }
 
-/* ------------------------------ Thresholds ------------------------------ */
-
 /**
- * psi_monitor_init - a monitor without thresholds
- * @m:     the monitor
- * @size:  of its windows, ns, a multiple of ten
- * @now:   ns
- * @total: the group's stall time until now, ns
- */
-void psi_monitor_init(struct psi_monitor *m, u64 size, u64 now, u64 total)
-{
-	memset(m, 0, sizeof(*m));
-	m->size = size;
-	m->step = div_u64(size, PSI_LOOKS_PER_WINDOW);
-	m->seen = total;
-	m->seen_at = now;
-	m->busy_at = now;
-	m->point = grid_point(m, now);
-	m->point_total = total;
-	m->prev_point = m->point;
-	m->prev_total = total;
-	INIT_LIST_HEAD(&m->windows);
-	INIT_LIST_HEAD(&m->spare);
-	m->held = RB_ROOT_CACHED;
-}
-
-/**
- * psi_monitor_add - a new trigger: what has been so far does not count (R-18)
- * @m:     the monitor
- * @t:     the trigger's threshold, @t->ns is set
- * @spare: memory for a window
- * @now:   ns
- * @total: the group's stall time until now, ns
+ * psi_window_least_total - below which total is there no event before the window ends?
+ * @w: the window
  *
- * Those that are added between two points of the grid begin together, when the last
- * of them is added. @now and @total may be older than the last look.
+ * Return: ns.
  */
-void psi_monitor_add(struct psi_monitor *m, struct psi_threshold *t,
-		     struct psi_window *spare, u64 now, u64 total)
+u64 psi_window_least_total(const struct psi_window *w)
 {
-	list_add(&spare->member, &m->spare);
-	if (!m->made || grid_point(m, m->made->start) != grid_point(m, now))
-		m->made = new_window(m, now, total);
-	m->made->start = max(m->made->start, now);
-	m->made->start_total = max(m->made->start_total, total);
-	m->busy_at = max(m->busy_at, now);
-	t->next_event = now;
-	join(m->made, t);
-}
-
-/**
- * psi_monitor_del - a trigger goes
- * @m: the monitor
- * @t: the trigger's threshold
- *
- * Return: memory of a window, to be freed.
- */
-struct psi_window *psi_monitor_del(struct psi_monitor *m, struct psi_threshold *t)
-{
-	struct psi_window *w;
-
-	if (t->window)
-		leave(m, t);
-	else
-		rb_erase_cached(&t->node, &m->held);
-
-	w = list_first_entry(&m->spare, struct psi_window, member);
-	list_del(&w->member);
-	return w;
-}
-
-/**
- * psi_monitor_is_empty - are there no thresholds left?
- * @m: the monitor
- *
- * Return: true if so; then all memory of windows was given back.
- */
-bool psi_monitor_is_empty(const struct psi_monitor *m)
-{
-	return list_empty(&m->windows) && RB_EMPTY_ROOT(&m->held.rb_root);
+	if (w->had_event)
+		return U64_MAX;
+	return w->start_total + (w->threshold > w->before ? w->threshold - w->before : 0);
 }

@@ -1093,8 +1093,9 @@ static enum psi_result events_of_triggers(void)
 		EXPECT(e.growth >= e.threshold && e.growth <= e.window, "growth %llu us", e.growth);
 	}
 	psi_note("%u looks, %u events", looks, fires);
-	EXPECT(looks >= 22 && looks <= 27, "not ten looks in a window");
-	EXPECT(fires == 1 || fires == 2, "not one event in a window");
+	/* Until 1.9 s are over there can be none, and nobody takes the event. */
+	EXPECT(looks >= 1 && looks <= 3, "more looks than may find something");
+	EXPECT(fires == 1, "not one event");
 	return PSI_PASS;
 }
 

@@ -76,31 +76,30 @@ static unsigned long switches_of(const char *name)
 	return pid ? voluntary_switches(pid) : 0;
 }
 
-/* Five windows long, and ten looks in each. */
-static void expect_busy(const char *busy, const char *other)
+/* Five windows long, and a look at the end of each at least. */
+static void expect_busy(int fd, const char *busy, const char *other)
 {
+	struct events events;
 	unsigned long b, o;
 
 	b = switches_of(busy);
 	o = switches_of(other);
-	sleep_ms(10000);
+	count_events(fd, 10000, &events);
 	b = switches_of(busy) - b;
 	o = switches_of(other) - o;
 	psi_note("%s: %lu switches, %s: %lu", busy, b, other, o);
-	EXPECT(b >= 40, "%s hardly looks", busy);
+	EXPECT(events.count >= 4, "%u events", events.count);
+	EXPECT(b >= events.count, "%s hardly looks", busy);
 	EXPECT(!o, "%s looks as well", other);
 }
 
 static void expect_served(bool privileged, const char *by, const char *other)
 {
 	int fd = trigger_of(privileged, "some 1000000 2000000");
-	struct events events;
 
 	sleep_ms(1000);
 	expect_policy(by, privileged ? SCHED_FIFO : SCHED_OTHER, privileged);
-	expect_busy(by, other);
-	count_events(fd, 6500, &events);
-	EXPECT(events.count >= 3, "%u events", events.count);
+	expect_busy(fd, by, other);
 	close(fd);
 }
 
@@ -243,7 +242,8 @@ static enum psi_result many_triggers(void)
 
 	trigger_of(true, "some 1000000 2000000");
 	stop_all_loads();
-	sleep_ms(2 * WINDOW_MS);
+	/* It looks once a window now, and has to have seen nothing for one. */
+	sleep_ms(4 * WINDOW_MS);
 	EXPECT(!switches_during(3000), "somebody still looks");
 	return PSI_PASS;
 }

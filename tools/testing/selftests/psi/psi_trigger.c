@@ -1253,16 +1253,27 @@ static enum psi_result idle(void)
 	return PSI_PASS;
 }
 
-/* It does look often enough when there is something to see. */
+/* A stall of half of the time, and a trigger that it is not enough for. */
+static int unreached_trigger(void)
+{
+	int fd;
+
+	contend_in_bursts(0, now_ns(), 40, 80);
+	fd = open_trigger(CPU, "some 490000 500000");
+	EXPECT(fd >= 0, "no trigger: %d", fd);
+	return fd;
+}
+
+/* It looks often enough when there may be something to see, and not more often. */
 static enum psi_result not_idle(void)
 {
 	unsigned long switches;
 
-	contended_trigger();
+	unreached_trigger();
 	sleep_ms(1000);
 	switches = switches_during(5000);
-	/* Up to a tick late each time; and one that an event has waited for. */
-	EXPECT(switches >= 80 && switches <= 120, "not 10 looks per window");
+	/* Ten windows. Before 240 ms of one have gone by it cannot be enough. */
+	EXPECT(switches >= 20 && switches <= 80, "not 2 to 6 looks per window");
 	return PSI_PASS;
 }
 
@@ -1277,7 +1288,7 @@ static enum psi_result busy_alone(void)
 	unsigned long switches;
 
 	start_load(online_cpus() - 1, spin, NULL);
-	burst_trigger(20);
+	EXPECT(open_trigger(CPU, "some 19000 20000") >= 0, "no trigger");
 	sleep_ms(3000);
 	switches = switches_during(10000);
 	EXPECT(switches < 1000, "it has hardly ever stopped");
@@ -1286,12 +1297,27 @@ static enum psi_result busy_alone(void)
 
 static enum psi_result closed(void)
 {
-	int fd = contended_trigger();
+	int fd = unreached_trigger();
 
 	sleep_ms(1000);
+	EXPECT(switches_during(1000), "it does not look");
 	close(fd);
 	sleep_ms(1000);
 	EXPECT(!switches_during(3000), "it still looks");
+	return PSI_PASS;
+}
+
+/* Who has an event to take is not looked at, until he does. */
+static enum psi_result untaken(void)
+{
+	int fd = contended_trigger();
+	struct pollfd p = { .fd = fd, .events = POLLPRI };
+
+	sleep_ms(2000);
+	EXPECT(!switches_during(3000), "it still looks");
+	EXPECT(poll(&p, 1, 0) == 1 && p.revents == POLLPRI, "no event");
+	EXPECT(poll(&p, 1, 0) == 0, "two events");
+	EXPECT(poll(&p, 1, 1000) == 1, "no other event");
 	return PSI_PASS;
 }
 
@@ -1511,7 +1537,8 @@ static const struct psi_case cases[] = {
 	{ "R-13 an epoll client in a storm", epoll_in_a_storm },
 	{ "R-13 an event is held back, not lost", held_back },
 	{ "R-13 nothing looks at triggers without a stall", idle },
-	{ "R-13 ten looks per window during a stall", not_idle },
+	{ "R-13 up to ten looks per window, where there may be an event", not_idle },
+	{ "R-13 nothing looks at an event that is not taken", untaken },
 	{ "R-13 a busy task alone is nothing to look at", busy_alone },
 	{ "R-13 a trigger that is made when the last one has gone", made_anew },
 	{ "R-13 triggers amid others that come and go", others_come_and_go },
