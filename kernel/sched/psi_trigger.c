@@ -47,8 +47,9 @@
  * no B since the last 4; any B comes after 2, and then C finds what 1 wrote.
  *
  * A look at a monitor visits its triggers only if one of them may have an event, or a window
- * of theirs ends. A trigger whose event nobody has taken is not visited; it comes back when
- * somebody does.
+ * of theirs ends. Of neighbours whose windows have become the same, one is visited for all,
+ * until one of them may have an event. A trigger whose event nobody has taken is not visited;
+ * it comes back when somebody does.
  *
  * A thread works in steps, each of which takes the lock, does something of limited size and
  * drops it again: take in one group that has notified, look at some triggers. What takes
@@ -185,19 +186,23 @@ struct psi_monitor {
 
 /**
  * struct psi_trigger - a trigger
- * @window:  what it wants
+ * @window:  what it wants, or the least of what it and those in @same want; not valid in @same
+ * @threshold: what it wants itself, ns
  * @monitor: where it belongs
  * @event:   there is one that nobody has taken
  * @wait:    the listener's
- * @link:    of psi_monitor::triggers, or of none
+ * @same:    triggers that have come to the same window
+ * @link:    of psi_monitor::triggers, of another one's @same, or of none
  *
  * Locking: psi_poller::lock, but for @event.
  */
 struct psi_trigger {
 	struct psi_window	window;
+	u64			threshold;
 	struct psi_monitor	*monitor;
 	int			event;
 	wait_queue_head_t	*wait;
+	struct list_head	same;
 	struct list_head	link;
 };
 
@@ -434,20 +439,60 @@ static void expect(struct psi_monitor *m, const struct psi_window *w)
 	m->next_size = min(m->next_size, w->size);
 }
 
-/* Return: false if it has had an event: those who wait for it may be many. */
-static bool visit(struct psi_trigger *t)
+/* One of those that have the window of @t gets one of its own, before it in the list. */
+static struct psi_trigger *part(struct psi_trigger *t)
+{
+	struct psi_trigger *other = list_first_entry(&t->same, struct psi_trigger, link);
+
+	other->window = t->window;
+	other->window.threshold = other->threshold;
+	list_move_tail(&other->link, &t->link);
+	return other;
+}
+
+/* If it has come to the window of the one before it. */
+static void join_previous(struct psi_trigger *t)
+{
+	struct psi_trigger *prev = list_prev_entry(t, link);
+
+	if (list_entry_is_head(prev, &t->monitor->triggers, link) ||
+	    &prev->link == &t->monitor->poller->cursor ||
+	    !psi_window_is_same(&prev->window, &t->window))
+		return;
+	prev->window.threshold = min(prev->window.threshold, t->window.threshold);
+	list_splice_init(&t->same, &prev->same);
+	list_move(&t->link, &prev->same);
+}
+
+/*
+ * Return: the trigger to go on with, after a pause: @next if there has been an event, as those
+ * who wait for it may be many; @t itself while others have its window. Or NULL.
+ */
+static struct psi_trigger *visit(struct psi_trigger *t, struct psi_trigger *next)
 {
 	struct psi_monitor *m = t->monitor;
+	struct psi_window w;
+	bool event;
 	u64 stall;
-	bool event = psi_window_look(&t->window, &m->track, &stall);
 
-	trace_psi_trigger_look(m->group->id, stall_names[m->state], stall, t->window.threshold,
-			       t->window.size);
-	if (event)
+	if (list_empty(&t->same))
+		t->window.threshold = t->threshold;
+	w = t->window;
+	event = psi_window_look(&w, &m->track, &stall);
+	if (event && !list_empty(&t->same)) {
+		visit(part(t), t);
+		return t;
+	}
+	t->window = w;
+
+	trace_psi_trigger_look(m->group->id, stall_names[m->state], stall, w.threshold, w.size);
+	if (event) {
 		fire(t, stall);
-	else
-		expect(m, &t->window);
-	return !event;
+		return next;
+	}
+	expect(m, &t->window);
+	join_previous(t);
+	return NULL;
 }
 
 /* Triggers that are visited while the lock is held. */
@@ -456,7 +501,7 @@ static bool visit(struct psi_trigger *t)
 /* Those that come meanwhile are put at the end. Return: false if the monitor has gone. */
 static bool visit_triggers(struct psi_poller *p, struct psi_monitor *m)
 {
-	struct psi_trigger *t, *next;
+	struct psi_trigger *t, *next, *resume;
 	bool more;
 	int n;
 
@@ -467,12 +512,14 @@ static bool visit_triggers(struct psi_poller *p, struct psi_monitor *m)
 	do {
 		n = 0;
 		t = list_entry(&p->cursor, struct psi_trigger, link);
-		list_for_each_entry_safe_continue(t, next, &m->triggers, link)
-			if (!visit(t) || ++n == PSI_VISITS)
+		list_for_each_entry_safe_continue(t, next, &m->triggers, link) {
+			resume = visit(t, next);
+			if (resume || ++n == PSI_VISITS)
 				break;
+		}
 		more = !list_entry_is_head(t, &m->triggers, link);
 		if (more) {
-			list_move_tail(&p->cursor, &next->link);
+			list_move_tail(&p->cursor, resume ? &resume->link : &next->link);
 			leave_lock(p, m);
 			cond_resched();
 			if (!enter_lock(p))
@@ -674,8 +721,14 @@ static void trigger_stop(struct psi_trigger *t)
 	struct psi_monitor *m = t->monitor;
 	struct psi_poller *p = m->poller;
 	struct psi_monitors *ms = &m->group->monitors[p - psi_pollers];
+	struct psi_trigger *other;
 
 	spin_lock(&p->lock);
+	if (!list_empty(&t->same)) {
+		other = part(t);
+		other->window.threshold = t->window.threshold;
+		list_splice_init(&t->same, &other->same);
+	}
 	list_del_init(&t->link);
 	if (--m->nr) {
 		m = NULL;
@@ -827,7 +880,9 @@ static struct psi_trigger *new_trigger(struct psi_listener *l, struct psi_group 
 
 	t->wait = l->wait;
 	t->window.size = (u64)o->window_us * NSEC_PER_USEC;
-	t->window.threshold = (u64)o->threshold_us * NSEC_PER_USEC;
+	t->threshold = (u64)o->threshold_us * NSEC_PER_USEC;
+	t->window.threshold = t->threshold;
+	INIT_LIST_HEAD(&t->same);
 	INIT_LIST_HEAD(&t->link);
 	t->monitor = join_monitor(&group->monitors[kind], m);
 	if (t->monitor != m)

@@ -235,6 +235,20 @@ bool psi_window_look(struct psi_window *w, const struct psi_track *t, u64 *stall
 }
 
 /**
+ * psi_window_is_same - will two windows never differ again?
+ * @a: a window
+ * @b: another one
+ *
+ * Return: true if so, until one of them has an event.
+ */
+bool psi_window_is_same(const struct psi_window *a, const struct psi_window *b)
+{
+	return a->size == b->size && a->start == b->start && a->end == b->end &&
+	       a->start_total == b->start_total && a->before == b->before &&
+	       !a->is_first && !b->is_first;
+}
+
+/**
  * psi_window_least_total - below which total is there no event before the window ends?
  * @w: the window
  *

@@ -65,6 +65,7 @@ void psi_track_resume(struct psi_track *t, u64 now);
 u64 psi_track_next(const struct psi_track *t, u64 now, u64 total, u64 end);
 void psi_window_begin(struct psi_window *w, u64 now, u64 total);
 bool psi_window_look(struct psi_window *w, const struct psi_track *t, u64 *stall);
+bool psi_window_is_same(const struct psi_window *a, const struct psi_window *b);
 u64 psi_window_least_total(const struct psi_window *w);
 
 #endif /* _KERNEL_SCHED_PSI_WINDOW_H */

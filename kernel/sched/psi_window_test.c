@@ -417,6 +417,7 @@ static void ends_together(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->window.end, BEGIN + 5000 * MS);
 	KUNIT_EXPECT_EQ(test, b->window.end, BEGIN + 5000 * MS);
 	KUNIT_EXPECT_EQ(test, a->window.start, BEGIN + 4000 * MS);
+	KUNIT_EXPECT_TRUE(test, psi_window_is_same(&a->window, &b->window));
 }
 
 /* Other windows have made the looks closer, and not at moments that suit this one. */

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -517,7 +518,56 @@ static enum psi_result paid(void)
 	return PSI_PASS;
 }
 
+/* ---- thresholds that are reached, and others ---- */
+
+#define STEPS	100
+
+/* Is there an event of all up to one threshold, and of none from another one on? */
+static void expect_events_of_steps(const int *fds, int all_ms, int none_ms)
+{
+	struct pollfd p = { .events = POLLPRI };
+	int i, ms;
+
+	for (i = 0; i < STEPS; i++) {
+		p.fd = fds[i];
+		ms = 100 + 9 * i;
+		if (ms <= all_ms)
+			EXPECT(poll(&p, 1, 0) == 1, "no event of %d ms", ms);
+		else if (ms >= none_ms)
+			EXPECT(poll(&p, 1, 0) == 0, "an event of %d ms", ms);
+		else
+			poll(&p, 1, 0);
+	}
+}
+
+/* Until 4 % become 50 %, their windows are the same. */
+static enum psi_result steps(void)
+{
+	char text[64];
+	int fds[STEPS], i, n;
+
+	contend_in_bursts(0, now_ns(), 4, 100);
+	for (i = 0; i < STEPS; i++) {
+		snprintf(text, sizeof(text), "some %d 1000000", (100 + 9 * i) * 1000);
+		fds[i] = open_trigger(CPU, text);
+		EXPECT(fds[i] >= 0, "no trigger: %d", fds[i]);
+	}
+	sleep_ms(5000);
+	expect_events_of_steps(fds, 0, 100);
+	close(fds[STEPS / 3]);
+	fds[STEPS / 3] = open_trigger(CPU, "some 397000 1000000");
+
+	stop_all_loads();
+	contend_in_bursts(0, now_ns(), 50, 100);
+	for (n = 0; n < 3; n++) {
+		sleep_ms(2500);
+		expect_events_of_steps(fds, 450, 560);
+	}
+	return PSI_PASS;
+}
+
 static const struct psi_case cases[] = {
+	{ "R-8 R-13 of 100 thresholds those that are reached have events", steps },
 	{ "R-8 triggers without privilege have a thread of normal priority", threads },
 	{ "R-8 2000 triggers of a user fire, once in a window each", many_triggers },
 	{ "R-8 1000 nested groups", deep },
