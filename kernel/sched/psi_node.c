@@ -907,7 +907,8 @@ u16 psi_node_times(const struct psi_node *node, u32 now, u32 times[])
 /**
  * psi_growth - what the times of a node have grown by since they were folded
  * @folded: times as they were folded last, units modulo 2^32
- * @times:  the times now, units modulo 2^32; turned into what they have grown by
+ * @times:  the times now, units modulo 2^32; turned into what they have grown by, if it is
+ *          anything
  *
  * A stall has not lasted for longer than the time not idle, "full" not for longer than
  * "some", and quotas not for longer than PSI_CPU_SOME and PSI_CPU_FULL (R-7): a reader's
@@ -927,12 +928,18 @@ bool psi_growth(const u32 folded[], u32 times[])
 	};
 	int s;
 
-	for (s = 0; s < PSI_NR_STATES; s++)
-		times[s] = psi_elapsed(folded[s], times[s]);
+	times[PSI_NONIDLE] = psi_elapsed(folded[PSI_NONIDLE], times[PSI_NONIDLE]);
 	if (!times[PSI_NONIDLE])
 		return false;
 
-	for (s = 0; s < PSI_NR_STATES; s++)
-		times[s] = min(times[s], times[part_of[s]]);
+	/* What something is a part of comes before it. Most have not grown. */
+	for (s = 0; s < PSI_NR_STATES; s++) {
+		if (s == PSI_NONIDLE)
+			continue;
+		if (times[s] == folded[s])
+			times[s] = 0;
+		else
+			times[s] = min(psi_elapsed(folded[s], times[s]), times[part_of[s]]);
+	}
 	return true;
 }
