@@ -13,10 +13,11 @@
  * psi_fold.c calls down to here; of nodes and runqueues this file knows what psi_cpu.h
  * offers.
  *
- * Locking: none. psi_group::fold and psi_node::folded are read under psi_group::seq, and
- * the times of nodes as psi_cpu_times() says.
+ * Locking: psi_group::fold and psi_node::folded are read under psi_group::seq, and the times
+ * of nodes as psi_cpu_times() says. psi_group::shown_lock (no preemption, a few instructions)
+ * for what has been shown.
  */
-#include <linux/atomic.h>
+#include <linux/cleanup.h>
 #include <linux/cpumask.h>
 #include <linux/jump_label.h>
 #include <linux/ktime.h>
@@ -27,6 +28,7 @@
 #include <linux/sched/clock.h>
 #include <linux/sched/loadavg.h>
 #include <linux/seqlock.h>
+#include <linux/spinlock.h>
 #include <linux/string.h>
 
 #include "psi_avgs.h"
@@ -107,8 +109,15 @@ static u64 most_busy(const struct psi_sum *sum, u64 span)
 	return max(min(span, sum->weight), least_busy(sum));
 }
 
+/* Who knows little thinks that tasks are alone, and does not take a chance for more than it is. */
+#define PRIOR_LOOKS	(4 * PSI_LOOK_ONE)
+
 static void look_add(struct psi_looks *looks, u64 cpus)
 {
+	if (!looks->nr)
+		*looks = (struct psi_looks) {
+			PRIOR_LOOKS, PRIOR_LOOKS, PRIOR_LOOKS, PRIOR_LOOKS
+		};
 	looks->nr += PSI_LOOK_ONE;
 	looks->busy += cpus ? PSI_LOOK_ONE : 0;
 	looks->cpus += cpus * PSI_LOOK_ONE;
@@ -404,22 +413,28 @@ static void look_ahead(struct psi_group *group, struct psi_fold *fold, u64 *when
 	psi_fold_account(fold, now, growth);
 }
 
-/* Not less than somebody has seen. */
-static u64 show(atomic64_t *shown, u64 total)
+/*
+ * Not less than somebody has seen; and where all are stalled some are, so "full" has not grown
+ * by more than "some", though it may be that both were too much a moment ago.
+ */
+static void show_stalls(u64 shown[], struct psi_stall *readings, unsigned int nr)
 {
-	s64 was = atomic64_read(shown);
+	u64 some = max(shown[0], readings[0].total);
 
-	while (was < (s64)total)
-		if (atomic64_try_cmpxchg(shown, &was, total))
-			return total;
-	return was;
+	if (nr > 1) {
+		readings[1].total = clamp(readings[1].total, shown[1],
+					  shown[1] + (some - shown[0]));
+		shown[1] = readings[1].total;
+	}
+	readings[0].total = some;
+	shown[0] = some;
 }
 
 /**
  * psi_group_read - what a group's stalls amount to now (R-6)
  * @group:    the group
  * @first:    first stall to read
- * @nr:       how many
+ * @nr:       how many: all of a resource, or "some" for itself, which nobody sees then
  * @readings: room for @nr; all are of one moment
  *
  * Context: process.
@@ -428,13 +443,15 @@ void psi_group_read(struct psi_group *group, enum psi_state first,
 		    unsigned int nr, struct psi_stall *readings)
 {
 	struct psi_fold fold;
-	unsigned int i;
 	u64 when;
 
 	look_ahead(group, &fold, &when);
 	memcpy(readings, &fold.stall[first], nr * sizeof(*readings));
-	for (i = 0; i < nr; i++)
-		readings[i].total = show(&group->shown[first + i], readings[i].total);
+	if (nr == 1 && first != PSI_IRQ_FULL)
+		return;
+
+	guard(raw_spinlock)(&group->shown_lock);
+	show_stalls(&group->shown[first], readings, nr);
 }
 
 /**
@@ -451,12 +468,14 @@ void psi_group_read_split(struct psi_group *group, struct psi_cpu_split *split)
 	int i;
 
 	look_ahead(group, &fold, &when);
+	guard(raw_spinlock)(&group->shown_lock);
 	for (i = 0; i < 2; i++) {
-		split->quota[i] = show(&group->shown_quota[i], fold.quota_total[i]);
-		split->contention[i] = show(&group->shown_contention[i],
-					    fold.stall[PSI_CPU_SOME + i].total -
-					    fold.quota_total[i]);
+		split->quota[i] = fold.quota_total[i];
+		split->contention[i] = fold.stall[PSI_CPU_SOME + i].total - split->quota[i];
+		split->quota[i] = max(split->quota[i], group->shown_split.quota[i]);
+		split->contention[i] = max(split->contention[i], group->shown_split.contention[i]);
 	}
+	group->shown_split = *split;
 }
 
 /**
@@ -466,14 +485,14 @@ void psi_group_read_split(struct psi_group *group, struct psi_cpu_split *split)
  * @when:  CLOCK_MONOTONIC, ns
  *
  * Context: process.
- * Return: ns.
+ * Return: ns. What is provisional of it may go back a little.
  */
 u64 psi_group_total(struct psi_group *group, enum psi_state stall, u64 *when)
 {
 	struct psi_fold fold;
 
 	look_ahead(group, &fold, when);
-	return show(&group->shown[stall], fold.stall[stall].total);
+	return fold.stall[stall].total;
 }
 
 /**

@@ -14,6 +14,7 @@
 #include <linux/psi_types.h>
 #include <linux/refcount.h>
 #include <linux/seqlock_types.h>
+#include <linux/spinlock_types.h>
 #include <linux/types.h>
 
 #include "psi_cause.h"
@@ -58,6 +59,21 @@ struct psi_looks {
 	u64	cpus;
 	u64	squares;
 };
+
+/* After so many looks, half as many will do. */
+#define PSI_LOOKS_ENOUGH	(160 * PSI_LOOK_ONE)
+
+/**
+ * psi_look_is_due - of two moments, is this one for such a group?
+ * @looks: what has been seen of it
+ * @slot:  number of the moment
+ *
+ * Return: true if so.
+ */
+static inline bool psi_look_is_due(const struct psi_looks *looks, u64 slot)
+{
+	return slot % 2 || looks->nr < PSI_LOOKS_ENOUGH;
+}
 
 /**
  * struct psi_stall - one stall of a group
@@ -129,9 +145,9 @@ struct psi_cpu_split {
  * @to_look:  link of the list; psi_fold_lock
  * @seq:      odd while the thread changes @fold and psi_node::folded
  * @fold:     of the last period; the thread's
- * @shown:    totals that somebody has seen, ns; atomic, as the two that follow
- * @shown_quota: the same of struct psi_cpu_split
- * @shown_contention: the same
+ * @shown_lock: for what follows
+ * @shown:    totals that somebody has seen, ns
+ * @shown_split: the same of why tasks wait for a CPU
  * @ns_files: open files of /proc/pressure that show it; see pressure_ns.c
  * @ns_ended: there may be none
  * @causes:   why its tasks are stalled on memory; see psi_cause.c
@@ -158,9 +174,9 @@ struct psi_group {
 	/* Above, what a wakeup reads; here, what folds write. */
 	seqcount_t		seq ____cacheline_aligned_in_smp;
 	struct psi_fold		fold;
-	atomic64_t		shown[PSI_NR_STALLS];
-	atomic64_t		shown_quota[2];
-	atomic64_t		shown_contention[2];
+	raw_spinlock_t		shown_lock;
+	u64			shown[PSI_NR_STALLS];
+	struct psi_cpu_split	shown_split;
 
 	struct psi_monitors	monitors[PSI_NR_POLLERS];
 	atomic_t		watching;

@@ -410,7 +410,7 @@ static void pressure_is_the_truth(struct kunit *test)
 	u32 (*times)[PSI_NR_STATES] = kunit_kcalloc(test, MODEL_CPUS, sizeof(*times), GFP_KERNEL);
 	u64 truth = 0, total, seed = new_seed(test);
 	struct psi_fold fold = { };
-	unsigned int t, look = 30;
+	unsigned int t, look = 20;
 	int c, busy, stalled;
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
@@ -428,10 +428,10 @@ static void pressure_is_the_truth(struct kunit *test)
 			times[c][PSI_MEM_SOME] += m->cpu[c] == STALLED ? 1000 : 0;
 		}
 		t++;
-		if (t == look || !(t % MODEL_PERIOD))
+		if ((t == look && psi_look_is_due(&fold.looks, t / 25)) || !(t % MODEL_PERIOD))
 			model_fold(&fold, times, t, busy);
 		if (t == look)
-			look = (t / 50 + 1) * 50 + model_random(m, 50);
+			look = (t / 25 + 1) * 25 + model_random(m, 25);
 		if (!(t % MODEL_PERIOD))
 			psi_fold_next(&fold, true);
 		if (t % 10000)

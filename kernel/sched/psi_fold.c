@@ -182,10 +182,11 @@ static u64 until_due(void)
 }
 
 /*
- * Of each 50 ms there is one moment, which looks like any. At so many groups a time, the
- * others are next: a look takes about as long as a fold of one CPU for each that is active.
+ * Of each 25 ms there is one moment, which looks like any; every other one is for all groups.
+ * At so many groups a time, the others are next: a look takes about as long as a fold of one
+ * CPU for each that is active.
  */
-#define PSI_LOOK_NS	(50 * NSEC_PER_MSEC)
+#define PSI_LOOK_NS	(25 * NSEC_PER_MSEC)
 #define PSI_LOOKS_MAX	100
 
 static u64 until_look(void)
@@ -381,6 +382,7 @@ static bool fold_next(void)
 /* At each of them, or as many as there is time for. */
 static void look_at_groups(void)
 {
+	u64 slot = div64_u64(local_clock(), PSI_LOOK_NS);
 	struct psi_group *group, *first = NULL;
 	int n;
 
@@ -391,7 +393,8 @@ static void look_at_groups(void)
 				return;
 			list_move_tail(&group->to_look, &psi_look_list);
 			/* That sum is over 2 s. */
-			if (!group->fold.sum.weighted)
+			if (!group->fold.sum.weighted &&
+			    psi_look_is_due(&group->fold.looks, slot))
 				group_fold(group);
 		}
 		first = first ?: group;
@@ -504,6 +507,7 @@ void psi_group_init(struct psi_group *group, struct psi_node __percpu *nodes,
 	INIT_LIST_HEAD(&group->to_fold);
 	INIT_LIST_HEAD(&group->to_look);
 	seqcount_init(&group->seq);
+	raw_spin_lock_init(&group->shown_lock);
 	group->fold.is_system = group == &psi_system;
 	group->fold.sum.weighted = READ_ONCE(psi_interval_weights);
 	group->fold.at = now;

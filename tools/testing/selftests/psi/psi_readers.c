@@ -164,19 +164,15 @@ static void check_order(const struct hammer *h, unsigned long long before,
 }
 
 /*
- * Whenever all are delayed, some are. So full never gains on some, but by roundings, and by
- * what is revised (R-17): of the last 50 ms or so, both may have been a little too much, and so
- * has been the hundredth of it in which some are delayed here, and not all. 681 us at most
- * with seed 6, of six; a text of two moments is a tick apart, 4 ms.
+ * Whenever all are delayed, some are. So full never gains on some, except by
+ * the one microsecond that two roundings make.
  */
-#define REVISED_US	1000
-
 static void check_moment(const struct hammer *h, __s64 *slack,
 			 const struct psi_sample *sample)
 {
 	__s64 now = sample->some.total - sample->full.total;
 
-	if (now < *slack - REVISED_US)
+	if (now < *slack - 1)
 		h->findings->torn++;
 	*slack = now;
 }
