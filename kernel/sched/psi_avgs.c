@@ -17,7 +17,6 @@
  * of nodes as psi_cpu_times() says. psi_group::shown_lock (no preemption, a few instructions)
  * for what has been shown.
  */
-#include <linux/cleanup.h>
 #include <linux/cpumask.h>
 #include <linux/jump_label.h>
 #include <linux/ktime.h>
@@ -450,8 +449,9 @@ void psi_group_read(struct psi_group *group, enum psi_state first,
 	if (nr == 1 && first != PSI_IRQ_FULL)
 		return;
 
-	guard(raw_spinlock)(&group->shown_lock);
+	raw_spin_lock(&group->shown_lock);
 	show_stalls(&group->shown[first], readings, nr);
+	raw_spin_unlock(&group->shown_lock);
 }
 
 /**
@@ -463,19 +463,23 @@ void psi_group_read(struct psi_group *group, enum psi_state first,
  */
 void psi_group_read_split(struct psi_group *group, struct psi_cpu_split *split)
 {
+	u64 when, total, quota, grown;
 	struct psi_fold fold;
-	u64 when;
 	int i;
 
 	look_ahead(group, &fold, &when);
-	guard(raw_spinlock)(&group->shown_lock);
+	raw_spin_lock(&group->shown_lock);
+	show_stalls(&group->shown[PSI_CPU_SOME], &fold.stall[PSI_CPU_SOME], 2);
 	for (i = 0; i < 2; i++) {
-		split->quota[i] = fold.quota_total[i];
-		split->contention[i] = fold.stall[PSI_CPU_SOME + i].total - split->quota[i];
-		split->quota[i] = max(split->quota[i], group->shown_split.quota[i]);
-		split->contention[i] = max(split->contention[i], group->shown_split.contention[i]);
+		/* The two add up to what cpu.pressure shows, and neither goes back. */
+		total = fold.stall[PSI_CPU_SOME + i].total;
+		quota = group->shown_split.quota[i];
+		grown = total - quota - group->shown_split.contention[i];
+		split->quota[i] = clamp(fold.quota_total[i], quota, quota + grown);
+		split->contention[i] = total - split->quota[i];
 	}
 	group->shown_split = *split;
+	raw_spin_unlock(&group->shown_lock);
 }
 
 /**
