@@ -144,7 +144,7 @@ struct psi_cpu_split {
  * @look_pending: link of psi_look_pending
  * @to_look:  link of the list; psi_fold_lock
  * @seq:      odd while the thread changes @fold and psi_node::folded
- * @fold:     of the last period; the thread's
+ * @fold:     up to the last fold; the thread's
  * @shown_lock: for what follows
  * @shown:    totals that somebody has seen, ns
  * @shown_split: the same of why tasks wait for a CPU

@@ -59,8 +59,11 @@ static u8 psi_interval_weights;
 /* So many CPUs at a time, with preemption off. */
 #define PSI_FOLD_CPUS	16
 
-/* One CPU's part of it. Return: is it not idle? */
-static bool fold_cpu(struct psi_group *group, int cpu)
+/*
+ * One CPU's part of it. If @drop, and nothing happens there any more, it need not be folded
+ * again. Return: is it not idle?
+ */
+static bool fold_cpu(struct psi_group *group, int cpu, bool drop)
 {
 	struct psi_node *node = per_cpu_ptr(group->nodes, cpu);
 	u32 times[PSI_NR_STATES];
@@ -76,10 +79,12 @@ static bool fold_cpu(struct psi_group *group, int cpu)
 	if (unlikely(READ_ONCE(node->flags) & PSI_NODE_MISCOUNTED))
 		pr_warn_once("psi: CPU %d: a count of cgroup %llu fell below zero\n", cpu,
 			     group->id);
+	if (drop && !states)
+		psi_cpu_idle(node, cpu);
 	return states & BIT(PSI_NONIDLE);
 }
 
-static void group_fold(struct psi_group *group)
+static void group_fold(struct psi_group *group, bool drop_idle_cpus)
 {
 	int cpu = cpumask_first(group->active), n;
 	struct psi_fold *fold = &group->fold;
@@ -89,7 +94,7 @@ static void group_fold(struct psi_group *group)
 		preempt_disable();
 		write_seqcount_begin(&group->seq);
 		for (n = 0; n < PSI_FOLD_CPUS && cpu < nr_cpu_ids; n++) {
-			busy += fold_cpu(group, cpu);
+			busy += fold_cpu(group, cpu, drop_idle_cpus);
 			cpu = cpumask_next(cpu, group->active);
 		}
 		if (cpu >= nr_cpu_ids) {
@@ -102,20 +107,6 @@ static void group_fold(struct psi_group *group)
 		preempt_enable();
 		cond_resched();
 	} while (cpu < nr_cpu_ids);
-}
-
-/* CPUs on which nothing happens any more need not be looked at again. */
-static void drop_idle_cpus(struct psi_group *group)
-{
-	struct psi_node *node;
-	int cpu;
-
-	for_each_cpu(cpu, group->active) {
-		node = per_cpu_ptr(group->nodes, cpu);
-		if (!psi_cpu_is_busy(node, cpu))
-			psi_cpu_idle(node, cpu);
-		cond_resched();
-	}
 }
 
 /* -------------------------- Who is to be folded -------------------------- */
@@ -333,13 +324,13 @@ static void begin_round(void)
 /* The end of a group's period. */
 static void fold_one(struct psi_group *group)
 {
+	bool several = cpumask_weight(group->active) > 1;
 	bool stalled, looked;
 
-	group_fold(group);
-	stalled = group->fold.stalled;
-	looked = stalled && cpumask_weight(group->active) > 1 && !group->fold.sum.weighted;
-	drop_idle_cpus(group);
+	group_fold(group, true);
 	unqueue(group);
+	stalled = group->fold.stalled;
+	looked = stalled && several && !group->fold.sum.weighted;
 
 	preempt_disable();
 	write_seqcount_begin(&group->seq);
@@ -395,7 +386,7 @@ static void look_at_groups(void)
 			/* That sum is over 2 s. */
 			if (!group->fold.sum.weighted &&
 			    psi_look_is_due(&group->fold.looks, slot))
-				group_fold(group);
+				group_fold(group, false);
 		}
 		first = first ?: group;
 		cond_resched();
@@ -478,7 +469,7 @@ void psi_fold_stop(void)
 		psi_fold_task = NULL;
 		put_task_struct(task);
 	}
-	group_fold(&psi_system);
+	group_fold(&psi_system, false);
 }
 
 static int __init psi_fold_init(void)

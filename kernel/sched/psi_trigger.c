@@ -538,7 +538,7 @@ static bool is_due(const struct psi_monitor *m)
 	       trace_psi_trigger_look_enabled();
 }
 
-static void look_at(struct psi_poller *p, struct psi_monitor *m, u64 now)
+static void look_at(struct psi_poller *p, struct psi_monitor *m)
 {
 	struct psi_group *group = m->group;
 	enum psi_state state = m->state;
@@ -595,7 +595,7 @@ static bool do_a_little(struct psi_poller *p, u64 now)
 	m = first_look(p);
 	if (!m || m->look.expires > ns_to_ktime(now))
 		return false;
-	look_at(p, m, now);
+	look_at(p, m);
 	return true;
 }
 

@@ -145,11 +145,6 @@ static u64 total_at(const struct psi_track *t, u64 time)
 						   time - t->prev_point, t->point - t->prev_point);
 }
 
-static u64 growth_until(const struct psi_window *w, u64 total)
-{
-	return total > w->start_total ? total - w->start_total : 0;
-}
-
 /**
  * psi_window_begin - what has been so far does not count (R-18)
  * @w:     the window; its size and threshold are set
@@ -169,7 +164,8 @@ void psi_window_begin(struct psi_window *w, u64 now, u64 total)
 /* Stall time within a window's length, at a time that is in the window. */
 static u64 stall_at(const struct psi_window *w, u64 time, u64 total)
 {
-	u64 growth = growth_until(w, total), left = w->size - (time - w->start);
+	u64 growth = total > w->start_total ? total - w->start_total : 0;
+	u64 left = w->size - (time - w->start);
 
 	if (!w->before || !left)
 		return growth;
