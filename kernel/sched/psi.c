@@ -1110,6 +1110,29 @@ u16 psi_cpu_times(const struct psi_node *node, int cpu, u32 times[])
 }
 
 /**
+ * psi_cpu_is_busy - is the node not idle?
+ * @node:  the node
+ * @cpu:   the CPU it belongs to
+ *
+ * Context: any without the CPU's rq lock.
+ * Return: true if it is not.
+ */
+bool psi_cpu_is_busy(const struct psi_node *node, int cpu)
+{
+	seqcount_t *seq = &cpu_rq(cpu)->psi_seq;
+	unsigned int start;
+	u16 states;
+
+	guard(rcu)();
+	do {
+		start = read_seqcount_begin(seq);
+		states = psi_node_states(node);
+	} while (read_seqcount_retry(seq, start));
+
+	return states;
+}
+
+/**
  * psi_cpu_idle - take a CPU out of @active, unless there is something to fold
  * @node: the group's node
  * @cpu:  the CPU it belongs to
@@ -1133,6 +1156,7 @@ void psi_cpu_idle(struct psi_node *node, int cpu)
 
 	/* Together: from here on, the node's next activity sets it again. */
 	cpumask_clear_cpu(cpu, node->group->active);
+	atomic_dec(&node->group->nr_active);
 	psi_node_set_idle(node);
 }
 

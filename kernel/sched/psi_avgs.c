@@ -62,37 +62,37 @@ static void sum_shorten(struct psi_sum *sum, unsigned int shift)
 	sum->shift = shift;
 }
 
-static void sum_add_weighted(struct psi_sum *sum, const u32 times[])
+static void sum_add_weighted(struct psi_sum *sum, const u32 times[], u32 states)
 {
 	unsigned int shift = sum_shift(times[PSI_NONIDLE]);
 	u64 weight;
-	int s;
 
 	if (shift > sum->shift)
 		sum_shorten(sum, shift);
 
 	weight = times[PSI_NONIDLE] >> sum->shift;
 	sum->weight += weight;
-	for (s = 0; s < PSI_NR_STATES; s++)
-		sum->time[s] += times[s] * weight;
+	for (; states; states &= states - 1)
+		sum->time[__ffs(states)] += times[__ffs(states)] * weight;
 }
 
 /**
  * psi_sum_add - add one CPU (R-4)
  * @sum:   the sum; before the first CPU all zeros, but for @weighted
- * @times: what its PSI_NR_STATES times have grown by since the last fold, units;
- *         none is longer than the time not idle
+ * @times: what its times have grown by since the last fold, units; none is longer than
+ *         the time not idle
+ * @states: mask of those that have, PSI_NONIDLE among them
  */
-void psi_sum_add(struct psi_sum *sum, const u32 times[])
+void psi_sum_add(struct psi_sum *sum, const u32 times[], u16 states)
 {
-	int s;
+	u32 left;
 
 	if (unlikely(sum->weighted)) {
-		sum_add_weighted(sum, times);
+		sum_add_weighted(sum, times, states);
 		return;
 	}
-	for (s = 0; s < PSI_NR_STATES; s++)
-		sum->time[s] += times[s];
+	for (left = states; left; left &= left - 1)
+		sum->time[__ffs(left)] += times[__ffs(left)];
 	sum->weight += times[PSI_NONIDLE];
 	sum->longest = max(sum->longest, times[PSI_NONIDLE]);
 }
@@ -111,16 +111,29 @@ static u64 most_busy(const struct psi_sum *sum, u64 span)
 /* Who knows little thinks that tasks are alone, and does not take a chance for more than it is. */
 #define PRIOR_LOOKS	(4 * PSI_LOOK_ONE)
 
-static void look_add(struct psi_looks *looks, u64 cpus)
+static void add_looks(struct psi_looks *looks, const struct psi_looks *more)
 {
 	if (!looks->nr)
 		*looks = (struct psi_looks) {
 			PRIOR_LOOKS, PRIOR_LOOKS, PRIOR_LOOKS, PRIOR_LOOKS
 		};
-	looks->nr += PSI_LOOK_ONE;
-	looks->busy += cpus ? PSI_LOOK_ONE : 0;
-	looks->cpus += cpus * PSI_LOOK_ONE;
-	looks->squares += cpus * cpus * PSI_LOOK_ONE;
+	looks->nr += more->nr;
+	looks->busy += more->busy;
+	looks->cpus += more->cpus;
+	looks->squares += more->squares;
+}
+
+/**
+ * psi_fold_look - how many CPUs are busy?
+ * @fold: what is known of the group
+ * @cpus: how many are not idle
+ */
+void psi_fold_look(struct psi_fold *fold, u64 cpus)
+{
+	fold->seen.nr += PSI_LOOK_ONE;
+	fold->seen.busy += cpus ? PSI_LOOK_ONE : 0;
+	fold->seen.cpus += cpus * PSI_LOOK_ONE;
+	fold->seen.squares += cpus * cpus * PSI_LOOK_ONE;
 }
 
 /**
@@ -315,10 +328,8 @@ void psi_fold_growth(const struct psi_fold *fold, u64 now, u64 growth[])
  * psi_fold_end - a fold is done
  * @fold: what is known of the group; all CPUs are in its sum
  * @now:  ns
- * @looked: is the group folded more often than once in a period?
- * @busy: how many CPUs are not idle
  */
-void psi_fold_end(struct psi_fold *fold, u64 now, bool looked, unsigned int busy)
+void psi_fold_end(struct psi_fold *fold, u64 now)
 {
 	u64 growth[PSI_NR_STATES];
 	int s;
@@ -327,13 +338,11 @@ void psi_fold_end(struct psi_fold *fold, u64 now, bool looked, unsigned int busy
 	psi_fold_account(fold, now, growth);
 	for (s = 0; s < PSI_NR_STALLS; s++)
 		fold->stalled |= !!fold->sum.time[s];
-	/*
-	 * Where nothing has run at all, how much runs at a time is no question. And what is seen
-	 * once in a period says little of it: there, psi_sum_busy() goes by what is certain.
-	 */
-	if (looked && fold->sum.weight)
-		look_add(&fold->looks, busy);
+	/* Where nothing has run at all, how much runs at a time is no question. */
+	if (fold->seen.nr && fold->sum.weight)
+		add_looks(&fold->looks, &fold->seen);
 
+	fold->seen = (struct psi_looks) { };
 	fold->at = now;
 	fold->sum = (struct psi_sum) { };
 }
@@ -341,7 +350,7 @@ void psi_fold_end(struct psi_fold *fold, u64 now, bool looked, unsigned int busy
 /**
  * psi_fold_next - begin the next period
  * @fold:   what is known of the group, after a fold
- * @looked: will it be folded more often than once?
+ * @looked: will it be looked at?
  */
 void psi_fold_next(struct psi_fold *fold, bool looked)
 {
@@ -374,21 +383,28 @@ u64 psi_first_due(u64 now, u64 due)
 
 /* ------------------------------ Reading ------------------------------ */
 
-static void add_cpu(struct psi_group *group, int cpu, struct psi_sum *sum)
+static void add_cpu(struct psi_group *group, int cpu, u16 states, struct psi_sum *sum)
 {
 	struct psi_node *node = per_cpu_ptr(group->nodes, cpu);
 	u32 times[PSI_NR_STATES];
 
 	psi_cpu_times(node, cpu, times);
-	if (psi_growth(node->folded, times))
-		psi_sum_add(sum, times);
+	states = psi_growth(node->folded, times, states);
+	if (states)
+		psi_sum_add(sum, times, states);
+}
+
+/* All of one resource. */
+static u16 stalls_of(enum psi_state stall)
+{
+	return stall == PSI_IRQ_FULL ? BIT(stall) : 3 << (stall & ~1);
 }
 
 /*
- * What a fold would find now, of one moment. That another one begins meanwhile, or goes on,
+ * What a fold would find of these states now, of one moment. That another one begins meanwhile, or goes on,
  * happens a few times in 2 s.
  */
-static void look_ahead(struct psi_group *group, struct psi_fold *fold, u64 *when)
+static void look_ahead(struct psi_group *group, u16 states, struct psi_fold *fold, u64 *when)
 {
 	u64 growth[PSI_NR_STATES], now;
 	unsigned int seq;
@@ -399,7 +415,7 @@ static void look_ahead(struct psi_group *group, struct psi_fold *fold, u64 *when
 		*fold = group->fold;
 		cond_resched();
 		for_each_cpu(cpu, group->active)
-			add_cpu(group, cpu, &fold->sum);
+			add_cpu(group, cpu, states, &fold->sum);
 		/* Clocks of two CPUs may be in the wrong order. */
 		now = max(local_clock(), fold->at);
 		*when = ktime_get_ns();
@@ -444,7 +460,7 @@ void psi_group_read(struct psi_group *group, enum psi_state first,
 	struct psi_fold fold;
 	u64 when;
 
-	look_ahead(group, &fold, &when);
+	look_ahead(group, stalls_of(first), &fold, &when);
 	memcpy(readings, &fold.stall[first], nr * sizeof(*readings));
 	if (nr == 1 && first != PSI_IRQ_FULL)
 		return;
@@ -467,7 +483,8 @@ void psi_group_read_split(struct psi_group *group, struct psi_cpu_split *split)
 	struct psi_fold fold;
 	int i;
 
-	look_ahead(group, &fold, &when);
+	look_ahead(group, stalls_of(PSI_CPU_SOME) | BIT(PSI_QUOTA_SOME) | BIT(PSI_QUOTA_FULL),
+		   &fold, &when);
 	raw_spin_lock(&group->shown_lock);
 	show_stalls(&group->shown[PSI_CPU_SOME], &fold.stall[PSI_CPU_SOME], 2);
 	for (i = 0; i < 2; i++) {
@@ -495,7 +512,7 @@ u64 psi_group_total(struct psi_group *group, enum psi_state stall, u64 *when)
 {
 	struct psi_fold fold;
 
-	look_ahead(group, &fold, when);
+	look_ahead(group, stalls_of(stall), &fold, when);
 	return fold.stall[stall].total;
 }
 

@@ -60,19 +60,19 @@ struct psi_looks {
 	u64	squares;
 };
 
-/* After so many looks, half as many will do. */
+/* After so many looks, one of eight is a fold. */
 #define PSI_LOOKS_ENOUGH	(160 * PSI_LOOK_ONE)
 
 /**
- * psi_look_is_due - of two moments, is this one for such a group?
+ * psi_look_is_fold - is a group to be folded when it is looked at?
  * @looks: what has been seen of it
- * @slot:  number of the moment
+ * @nr:    number of the look
  *
  * Return: true if so.
  */
-static inline bool psi_look_is_due(const struct psi_looks *looks, u64 slot)
+static inline bool psi_look_is_fold(const struct psi_looks *looks, u64 nr)
 {
-	return slot % 2 || looks->nr < PSI_LOOKS_ENOUGH;
+	return nr % 8 == 1 || looks->nr < PSI_LOOKS_ENOUGH;
 }
 
 /**
@@ -95,7 +95,8 @@ struct psi_stall {
  * @avgs_at:  when the totals last went into the averages, ns
  * @avgs_due: when they have to go there next, ns
  * @sum:      of those CPUs that have been folded, in the middle of a fold
- * @looks:    what has been seen at folds
+ * @looks:    what has been seen up to then
+ * @seen:     what has been since; of no use if nothing has run
  * @stalled:  something has stalled in this period
  * @is_system: of the system, which is never "full" of cpu
  */
@@ -107,6 +108,7 @@ struct psi_fold {
 	u64			avgs_due;
 	struct psi_sum		sum;
 	struct psi_looks	looks;
+	struct psi_looks	seen;
 	bool			stalled;
 	bool			is_system;
 };
@@ -134,11 +136,12 @@ struct psi_cpu_split {
  * @unwatched_at: when the last trigger of a state went, jiffies
  * @active:   CPUs on which there may be something to fold. Set under a CPU's rq
  *            lock, cleared under that by the thread that folds.
+ * @nr_active: how many; atomic
  * @queued:   the group is in psi_fold_pending or in a list of those to fold; atomic,
  *            see psi_group_activate()
  * @pending:  link of psi_fold_pending
  * @to_fold:  link of the list; psi_fold_lock
- * @stalled:  it has stalled in the last period
+ * @stalled:  it has stalled in the last period, or does in this one
  * @looked:   the group is in psi_look_pending or in the list of those to look at; atomic,
  *            see psi_group_stalled()
  * @look_pending: link of psi_look_pending
@@ -163,6 +166,7 @@ struct psi_group {
 	refcount_t		refs;
 
 	struct cpumask		*active;
+	atomic_t		nr_active;
 	atomic_t		queued;
 	struct llist_node	pending;
 	struct list_head	to_fold;
@@ -204,14 +208,15 @@ static inline enum psi_state psi_first_stall(enum psi_resource res)
 }
 
 /* pure */
-void psi_sum_add(struct psi_sum *sum, const u32 times[]);
+void psi_sum_add(struct psi_sum *sum, const u32 times[], u16 states);
 u64 psi_sum_busy(const struct psi_sum *sum, u64 span, const struct psi_looks *looks);
 u64 psi_sum_ns(const struct psi_sum *sum, enum psi_state state, u64 busy);
 void psi_avg_sample(unsigned long avg[], u64 missed, u64 stalled, u64 span);
 void psi_stall_average(struct psi_stall *stall, u64 missed, u64 span);
 void psi_fold_account(struct psi_fold *fold, u64 now, const u64 growth[]);
 void psi_fold_growth(const struct psi_fold *fold, u64 now, u64 growth[]);
-void psi_fold_end(struct psi_fold *fold, u64 now, bool looked, unsigned int busy);
+void psi_fold_look(struct psi_fold *fold, u64 cpus);
+void psi_fold_end(struct psi_fold *fold, u64 now);
 void psi_fold_next(struct psi_fold *fold, bool looked);
 u64 psi_first_due(u64 now, u64 due);
 

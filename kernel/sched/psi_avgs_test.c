@@ -30,7 +30,7 @@ static u64 sum_nodes(struct psi_node *nodes, int nr, u64 now, enum psi_state sta
 
 	for (i = 0; i < nr; i++) {
 		psi_node_times(&nodes[i], psi_units(now), times);
-		psi_sum_add(&sum, times);
+		psi_sum_add(&sum, times, PSI_ALL_STATES);
 	}
 	return sum_ns(&sum, stall, psi_units(now));
 }
@@ -116,7 +116,7 @@ static void short_times_have_weight(struct kunit *test)
 
 	times[PSI_CPU_SOME] = 1;
 	times[PSI_NONIDLE] = 1;
-	psi_sum_add(&sum, times);
+	psi_sum_add(&sum, times, PSI_ALL_STATES);
 	KUNIT_EXPECT_EQ(test, sum_ns(&sum, PSI_CPU_SOME, 2000000), 1024);
 }
 
@@ -150,8 +150,8 @@ static void sums_are_exact(struct kunit *test)
 			longest = max(longest, w[i]);
 			times[PSI_IO_SOME] = t[i];
 			times[PSI_NONIDLE] = w[i];
-			psi_sum_add(&sum, times);
-			psi_sum_add(&usual, times);
+			psi_sum_add(&sum, times, PSI_ALL_STATES);
+			psi_sum_add(&usual, times, PSI_ALL_STATES);
 		}
 		KUNIT_ASSERT_EQ(test, psi_sum_ns(&usual, PSI_IO_SOME, 0),
 				den ? div64_u64(num * 1024, den) : 0);
@@ -217,7 +217,7 @@ static void late_sums_fit(struct kunit *test)
 		times[PSI_CPU_SOME] = units;
 		sum = (struct psi_sum) { .weighted = weighted };
 		for (cpu = 0; cpu < 8192; cpu++)
-			psi_sum_add(&sum, times);
+			psi_sum_add(&sum, times, PSI_ALL_STATES);
 		KUNIT_EXPECT_EQ(test, sum_ns(&sum, PSI_CPU_SOME, units),
 				(u64)units << PSI_UNIT_SHIFT);
 
@@ -225,7 +225,7 @@ static void late_sums_fit(struct kunit *test)
 		sum = (struct psi_sum) { .weighted = weighted };
 		for (cpu = 0; cpu < 8192; cpu++) {
 			times[PSI_CPU_SOME] = cpu % 2 ? units : 0;
-			psi_sum_add(&sum, times);
+			psi_sum_add(&sum, times, PSI_ALL_STATES);
 		}
 		some = sum_ns(&sum, PSI_CPU_SOME, units);
 		KUNIT_EXPECT_LE(test, apart(some, (u64)units << 9), (units >> 8) + 1);
@@ -245,14 +245,14 @@ static void late_sums_keep_short_times(struct kunit *test)
 	exact = div64_u64(minute * minute, hour + minute);
 
 	/* in either order; the second shortens what the first has added */
-	psi_sum_add(&sum, stalled);
-	psi_sum_add(&sum, busy);
+	psi_sum_add(&sum, stalled, PSI_ALL_STATES);
+	psi_sum_add(&sum, busy, PSI_ALL_STATES);
 	KUNIT_EXPECT_LE(test, apart(psi_sum_ns(&sum, PSI_IO_FULL, 0) >> PSI_UNIT_SHIFT,
 				    exact), exact >> 10);
 
 	sum = (struct psi_sum) { .weighted = true };
-	psi_sum_add(&sum, busy);
-	psi_sum_add(&sum, stalled);
+	psi_sum_add(&sum, busy, PSI_ALL_STATES);
+	psi_sum_add(&sum, stalled, PSI_ALL_STATES);
 	KUNIT_EXPECT_LE(test, apart(psi_sum_ns(&sum, PSI_IO_FULL, 0) >> PSI_UNIT_SHIFT,
 				    exact), exact >> 10);
 }
@@ -392,13 +392,13 @@ static int model_count(const struct model *m, int *busy)
 }
 
 /* One fold, as psi_fold.c has it. Time is in units, 1000 of them in 1 ms. */
-static void model_fold(struct psi_fold *fold, u32 times[][PSI_NR_STATES], unsigned int t, int busy)
+static void model_fold(struct psi_fold *fold, u32 times[][PSI_NR_STATES], unsigned int t)
 {
 	int c;
 
 	for (c = 0; c < MODEL_CPUS; c++)
-		psi_sum_add(&fold->sum, times[c]);
-	psi_fold_end(fold, (u64)t * 1000 << PSI_UNIT_SHIFT, true, busy);
+		psi_sum_add(&fold->sum, times[c], PSI_ALL_STATES);
+	psi_fold_end(fold, (u64)t * 1000 << PSI_UNIT_SHIFT);
 	memset(times, 0, MODEL_CPUS * sizeof(*times));
 }
 
@@ -412,6 +412,7 @@ static void pressure_is_the_truth(struct kunit *test)
 	struct psi_fold fold = { };
 	unsigned int t, look = 20;
 	int c, busy, stalled;
+	bool is_fold;
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	KUNIT_ASSERT_NOT_NULL(test, times);
@@ -428,10 +429,14 @@ static void pressure_is_the_truth(struct kunit *test)
 			times[c][PSI_MEM_SOME] += m->cpu[c] == STALLED ? 1000 : 0;
 		}
 		t++;
-		if ((t == look && psi_look_is_due(&fold.looks, t / 25)) || !(t % MODEL_PERIOD))
-			model_fold(&fold, times, t, busy);
-		if (t == look)
+		is_fold = !(t % MODEL_PERIOD);
+		if (t == look) {
+			psi_fold_look(&fold, busy);
+			is_fold |= psi_look_is_fold(&fold.looks, t / 25);
 			look = (t / 25 + 1) * 25 + model_random(m, 25);
+		}
+		if (is_fold)
+			model_fold(&fold, times, t);
 		if (!(t % MODEL_PERIOD))
 			psi_fold_next(&fold, true);
 		if (t % 10000)
@@ -830,8 +835,8 @@ static void quotas_have_the_weights_of_stalls(struct kunit *test)
 	u32 other[PSI_NR_STATES] = { [PSI_NONIDLE] = 1000 };
 	struct psi_sum sum = { };
 
-	psi_sum_add(&sum, one);
-	psi_sum_add(&sum, other);
+	psi_sum_add(&sum, one, PSI_ALL_STATES);
+	psi_sum_add(&sum, other, PSI_ALL_STATES);
 	KUNIT_EXPECT_EQ(test, sum_ns(&sum, PSI_CPU_SOME, 1000), 400 * 1024);
 	KUNIT_EXPECT_EQ(test, sum_ns(&sum, PSI_QUOTA_SOME, 1000), 300 * 1024);
 	KUNIT_EXPECT_EQ(test, sum_ns(&sum, PSI_QUOTA_FULL, 1000), 250 * 1024);

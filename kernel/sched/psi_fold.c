@@ -9,8 +9,10 @@
  *
  * What CPUs have been for two seconds does not say how many were busy at a time, nor whether
  * that was when something stalled. So on a machine with several CPUs, groups that have stalled
- * in the last period, or begin to in this one, are folded some twenty times a second: a look.
- * When, depends on the clock alone, and not by regular intervals, as loads may have these.
+ * in the last period, or begin to in this one, are looked at forty times a second: how many CPUs
+ * are busy? When, depends on the clock alone, and not by regular intervals, as loads may have
+ * these. At first such a look is a fold as well, later one in eight is, as what a group is
+ * like may change within a period.
  *
  * What is not active costs nothing. A group knows the CPUs on which something has happened; a
  * fold visits those. The thread knows the groups that have such CPUs; it visits those, and if
@@ -61,52 +63,73 @@ static u8 psi_interval_weights;
 
 /*
  * One CPU's part of it. If @drop, and nothing happens there any more, it need not be folded
- * again. Return: is it not idle?
+ * again.
  */
-static bool fold_cpu(struct psi_group *group, int cpu, bool drop)
+static void fold_cpu(struct psi_group *group, int cpu, bool drop)
 {
 	struct psi_node *node = per_cpu_ptr(group->nodes, cpu);
-	u32 times[PSI_NR_STATES];
+	u32 times[PSI_NR_STATES], grown;
 	u16 states;
-	int s;
 
 	states = psi_cpu_times(node, cpu, times);
-	if (psi_growth(node->folded, times)) {
-		psi_sum_add(&group->fold.sum, times);
-		for (s = 0; s < PSI_NR_STATES; s++)
-			node->folded[s] += times[s];
-	}
+	grown = psi_growth(node->folded, times, PSI_ALL_STATES);
+	if (grown)
+		psi_sum_add(&group->fold.sum, times, grown);
+	for (; grown; grown &= grown - 1)
+		node->folded[__ffs(grown)] += times[__ffs(grown)];
 	if (unlikely(READ_ONCE(node->flags) & PSI_NODE_MISCOUNTED))
 		pr_warn_once("psi: CPU %d: a count of cgroup %llu fell below zero\n", cpu,
 			     group->id);
 	if (drop && !states)
 		psi_cpu_idle(node, cpu);
-	return states & BIT(PSI_NONIDLE);
+}
+
+/* Readers try again if they meet it, so it is short. */
+static void change_begin(struct psi_group *group)
+{
+	preempt_disable();
+	write_seqcount_begin(&group->seq);
+}
+
+static void change_end(struct psi_group *group)
+{
+	write_seqcount_end(&group->seq);
+	preempt_enable();
 }
 
 static void group_fold(struct psi_group *group, bool drop_idle_cpus)
 {
 	int cpu = cpumask_first(group->active), n;
 	struct psi_fold *fold = &group->fold;
-	unsigned int busy = 0;
 
 	do {
-		preempt_disable();
-		write_seqcount_begin(&group->seq);
+		change_begin(group);
 		for (n = 0; n < PSI_FOLD_CPUS && cpu < nr_cpu_ids; n++) {
-			busy += fold_cpu(group, cpu, drop_idle_cpus);
+			fold_cpu(group, cpu, drop_idle_cpus);
 			cpu = cpumask_next(cpu, group->active);
 		}
 		if (cpu >= nr_cpu_ids) {
 			/* Clocks of two CPUs may be in the wrong order. */
-			psi_fold_end(fold, max(local_clock(), fold->at),
-				     !list_empty(&group->to_look), busy);
+			psi_fold_end(fold, max(local_clock(), fold->at));
 			fold->sum.weighted = READ_ONCE(psi_interval_weights);
 		}
-		write_seqcount_end(&group->seq);
-		preempt_enable();
+		change_end(group);
 		cond_resched();
 	} while (cpu < nr_cpu_ids);
+}
+
+static void group_look(struct psi_group *group, u64 nr)
+{
+	unsigned int busy = 0;
+	int cpu;
+
+	for_each_cpu(cpu, group->active)
+		busy += psi_cpu_is_busy(per_cpu_ptr(group->nodes, cpu), cpu);
+	change_begin(group);
+	psi_fold_look(&group->fold, busy);
+	change_end(group);
+	if (psi_look_is_fold(&group->fold.looks, nr + group->id))
+		group_fold(group, false);
 }
 
 /* -------------------------- Who is to be folded -------------------------- */
@@ -173,9 +196,8 @@ static u64 until_due(void)
 }
 
 /*
- * Of each 25 ms there is one moment, which looks like any; every other one is for all groups.
- * At so many groups a time, the others are next: a look takes about as long as a fold of one
- * CPU for each that is active.
+ * Of each 25 ms there is one moment, which looks like any. At so many groups a time; the others
+ * are next.
  */
 #define PSI_LOOK_NS	(25 * NSEC_PER_MSEC)
 #define PSI_LOOKS_MAX	100
@@ -192,21 +214,8 @@ static void start_timer(struct hrtimer *timer, u64 ns)
 	hrtimer_start(timer, ns_to_ktime(ns), HRTIMER_MODE_REL_HARD);
 }
 
-/**
- * psi_group_activate - there is something to fold on a CPU where there was not
- * @group: the group
- * @cpu:   the CPU, whose rq lock is held
- */
-void psi_group_activate(struct psi_group *group, int cpu)
+static void queue_group(struct psi_group *group)
 {
-	cpumask_set_cpu(cpu, group->active);
-	if (READ_ONCE(group->stalled))
-		psi_group_stalled(group);
-
-	/* Pairs with the one in unqueue(). */
-	smp_mb__after_atomic();
-	if (atomic_read(&group->queued) || atomic_xchg(&group->queued, 1))
-		return;
 	if (!llist_add(&group->pending, &psi_fold_pending))
 		return;
 
@@ -219,19 +228,44 @@ void psi_group_activate(struct psi_group *group, int cpu)
 }
 
 /**
+ * psi_group_activate - there is something to fold on a CPU where there was not
+ * @group: the group
+ * @cpu:   the CPU, whose rq lock is held
+ */
+void psi_group_activate(struct psi_group *group, int cpu)
+{
+	bool several = !cpumask_test_and_set_cpu(cpu, group->active) &&
+		       atomic_inc_return(&group->nr_active) > 1;
+
+	/* Pairs with the one in unqueue(). */
+	smp_mb__after_atomic();
+	if (!atomic_read(&group->queued) && !atomic_xchg(&group->queued, 1))
+		queue_group(group);
+	if (several && READ_ONCE(group->stalled))
+		psi_group_stalled(group);
+}
+
+/**
  * psi_group_stalled - after a while, a CPU of the group is stalled, or may be
  * @group: the group, whose CPU's rq lock is held
  *
- * Until the end of the period it is looked at.
+ * Until the end of the period it is looked at, if there is more than one CPU to look at.
  */
 void psi_group_stalled(struct psi_group *group)
 {
-	if (nr_cpu_ids == 1 || atomic_read(&group->looked) || atomic_xchg(&group->looked, 1))
+	if (nr_cpu_ids == 1)
+		return;
+
+	WRITE_ONCE(group->stalled, true);
+	/* The next CPU, in psi_group_activate(), finds that, or is found here. */
+	smp_mb();
+	if (atomic_read(&group->nr_active) == 1 || atomic_read(&group->looked) ||
+	    atomic_xchg(&group->looked, 1))
 		return;
 	if (!llist_add(&group->look_pending, &psi_look_pending))
 		return;
 
-	/* As in psi_group_activate(). */
+	/* As in queue_group(). */
 	if (smp_load_acquire(&psi_fold_task) && !hrtimer_is_queued(&psi_look_timer))
 		start_timer(&psi_look_timer, until_look());
 }
@@ -324,21 +358,20 @@ static void begin_round(void)
 /* The end of a group's period. */
 static void fold_one(struct psi_group *group)
 {
-	bool several = cpumask_weight(group->active) > 1;
-	bool stalled, looked;
+	bool looked = atomic_read(&group->nr_active) > 1;
 
+	/* A stall that begins meanwhile says so again. */
+	WRITE_ONCE(group->stalled, false);
 	group_fold(group, true);
 	unqueue(group);
-	stalled = group->fold.stalled;
-	looked = stalled && several && !group->fold.sum.weighted;
+	if (group->fold.stalled)
+		WRITE_ONCE(group->stalled, true);
+	looked &= group->fold.stalled && !group->fold.sum.weighted;
 
-	preempt_disable();
-	write_seqcount_begin(&group->seq);
+	change_begin(group);
 	psi_fold_next(&group->fold, looked);
-	write_seqcount_end(&group->seq);
-	preempt_enable();
+	change_end(group);
 
-	WRITE_ONCE(group->stalled, stalled);
 	if (!looked)
 		stop_looks(group);
 	else if (!atomic_xchg(&group->looked, 1))
@@ -373,7 +406,7 @@ static bool fold_next(void)
 /* At each of them, or as many as there is time for. */
 static void look_at_groups(void)
 {
-	u64 slot = div64_u64(local_clock(), PSI_LOOK_NS);
+	u64 nr = div64_u64(local_clock(), PSI_LOOK_NS);
 	struct psi_group *group, *first = NULL;
 	int n;
 
@@ -384,9 +417,8 @@ static void look_at_groups(void)
 				return;
 			list_move_tail(&group->to_look, &psi_look_list);
 			/* That sum is over 2 s. */
-			if (!group->fold.sum.weighted &&
-			    psi_look_is_due(&group->fold.looks, slot))
-				group_fold(group, false);
+			if (!group->fold.sum.weighted)
+				group_look(group, nr);
 		}
 		first = first ?: group;
 		cond_resched();

@@ -907,39 +907,43 @@ u16 psi_node_times(const struct psi_node *node, u32 now, u32 times[])
 /**
  * psi_growth - what the times of a node have grown by since they were folded
  * @folded: times as they were folded last, units modulo 2^32
- * @times:  the times now, units modulo 2^32; turned into what they have grown by, if it is
- *          anything
+ * @times:  the times now, units modulo 2^32; those of which the caller wants to know are
+ *          turned into what they have grown by, if it is anything
+ * @states: mask of them; what they are a part of (R-7) as well
  *
  * A stall has not lasted for longer than the time not idle, "full" not for longer than
  * "some", and quotas not for longer than PSI_CPU_SOME and PSI_CPU_FULL (R-7): a reader's
  * clock may be a little ahead of the one by which a state began. The rest comes later, and
  * so does all if there is no time not idle yet.
  *
- * Return: is there anything?
+ * Return: mask of those that have grown, PSI_NONIDLE among them; 0 if nothing has.
  */
-bool psi_growth(const u32 folded[], u32 times[])
+u16 psi_growth(const u32 folded[], u32 times[], u16 states)
 {
 	static const u8 part_of[PSI_NR_STATES] = {
 		[PSI_IO_SOME] = PSI_NONIDLE,	[PSI_IO_FULL] = PSI_IO_SOME,
 		[PSI_MEM_SOME] = PSI_NONIDLE,	[PSI_MEM_FULL] = PSI_MEM_SOME,
 		[PSI_CPU_SOME] = PSI_NONIDLE,	[PSI_CPU_FULL] = PSI_CPU_SOME,
-		[PSI_IRQ_FULL] = PSI_NONIDLE,	[PSI_NONIDLE] = PSI_NONIDLE,
+		[PSI_IRQ_FULL] = PSI_NONIDLE,
 		[PSI_QUOTA_SOME] = PSI_CPU_SOME, [PSI_QUOTA_FULL] = PSI_CPU_FULL,
 	};
+	u16 grown = BIT(PSI_NONIDLE);
+	u32 left;
 	int s;
 
 	times[PSI_NONIDLE] = psi_elapsed(folded[PSI_NONIDLE], times[PSI_NONIDLE]);
 	if (!times[PSI_NONIDLE])
-		return false;
+		return 0;
 
 	/* What something is a part of comes before it. Most have not grown. */
-	for (s = 0; s < PSI_NR_STATES; s++) {
-		if (s == PSI_NONIDLE)
-			continue;
-		if (times[s] == folded[s])
+	for (left = states & ~BIT(PSI_NONIDLE); left; left &= left - 1) {
+		s = __ffs(left);
+		if (times[s] == folded[s]) {
 			times[s] = 0;
-		else
-			times[s] = min(psi_elapsed(folded[s], times[s]), times[part_of[s]]);
+			continue;
+		}
+		times[s] = min(psi_elapsed(folded[s], times[s]), times[part_of[s]]);
+		grown |= BIT(s);
 	}
-	return true;
+	return grown;
 }

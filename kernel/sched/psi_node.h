@@ -79,6 +79,8 @@ enum psi_state {
 	PSI_NR_STATES,
 };
 
+#define PSI_ALL_STATES		((u16)GENMASK(PSI_NR_STATES - 1, 0))
+
 /* Whoever is stalled is in one of these, but for interrupts. */
 #define PSI_SOME_STATES		(BIT(PSI_IO_SOME) | BIT(PSI_MEM_SOME) | BIT(PSI_CPU_SOME))
 
@@ -267,7 +269,7 @@ void psi_node_init(struct psi_node *node, struct psi_node *parent);
 bool psi_node_change(struct psi_change c, u32 now);
 bool psi_node_switch(struct psi_change prev, struct psi_change next, u32 now);
 bool psi_node_irq(struct psi_node *node, u32 units);
-bool psi_growth(const u32 folded[], u32 times[]);
+u16 psi_growth(const u32 folded[], u32 times[], u16 states);
 bool psi_node_set_parent(struct psi_node *node, struct psi_node *parent, u32 now);
 void psi_node_set_notify(struct psi_node *node, enum psi_state stall);
 void psi_node_set_idle(struct psi_node *node);

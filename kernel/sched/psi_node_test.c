@@ -1303,7 +1303,7 @@ static bool take_growth(u32 folded[], u32 times[])
 {
 	int s;
 
-	if (!psi_growth(folded, times))
+	if (!psi_growth(folded, times, PSI_ALL_STATES))
 		return false;
 	for (s = 0; s < PSI_NR_STATES; s++)
 		folded[s] += times[s];

@@ -5,9 +5,10 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
+#include <signal.h>
 #include <unistd.h>
 
-#include "psi_util.h"
+#include "psi_cgroup_util.h"
 
 #define WATCH_MS	6000
 
@@ -277,28 +278,41 @@ static enum psi_result never_backwards(void)
 
 /* ---- readers that get no CPU ---- */
 
-static void read_as_idle(void *unused)
+static void read_on(void *unused)
 {
-	struct sched_param param = { };
 	struct psi_sample sample;
 
-	if (sched_setscheduler(0, SCHED_IDLE, &param))
-		return;
+	(void)unused;
 	while (!psi_read(PSI_CPU, &sample))
 		;
 }
 
+static void read_as_idle(void *unused)
+{
+	struct sched_param param = { };
+
+	if (!sched_setscheduler(0, SCHED_IDLE, &param))
+		read_on(unused);
+}
+
+static void stop_and_go(void *reader)
+{
+	pid_t pid = *(pid_t *)reader;
+
+	for (;;) {
+		kill(pid, SIGSTOP);
+		pause_us(20000);
+		kill(pid, SIGCONT);
+		pause_us(2000);
+	}
+}
+
 /* What is held by somebody who waits for his CPU: seconds, where a lock is. */
-static enum psi_result starved_readers(void)
+static enum psi_result nobody_waits(void)
 {
 	__u64 end = now_ns() + WATCH_MS * NSEC_PER_MSEC, from, worst = 0;
 	struct psi_sample sample;
-	int i;
 
-	for (i = 0; i < 8; i++)
-		start_load(1, read_as_idle, NULL);
-	sleep_ms(100);
-	start_load(1, spin, NULL);
 	do {
 		from = now_ns();
 		EXPECT(!psi_read(PSI_CPU, &sample), "cannot read");
@@ -311,8 +325,47 @@ static enum psi_result starved_readers(void)
 	return PSI_PASS;
 }
 
+static enum psi_result starved_readers(void)
+{
+	int i;
+
+	for (i = 0; i < 8; i++)
+		start_load(1, read_as_idle, NULL);
+	sleep_ms(100);
+	start_load(1, spin, NULL);
+	return nobody_waits();
+}
+
+static enum psi_result readers_with_a_quota(void)
+{
+	const char *group;
+	int i;
+
+	REQUIRE(have_groups(), "needs cgroup2");
+	group = make_group(NULL, "readers");
+	REQUIRE(!enable_controller(group, "+cpu"), "needs the cpu controller");
+	EXPECT(!set_cgroup(group, "cpu.max", "1000 500000"), "no limit");
+	for (i = 0; i < 4; i++)
+		start_in_group(group, 1, read_on, NULL);
+	return nobody_waits();
+}
+
+static enum psi_result stopped_readers(void)
+{
+	pid_t pids[4];
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		pids[i] = start_load(1, read_on, NULL);
+		start_load(0, stop_and_go, &pids[i]);
+	}
+	return nobody_waits();
+}
+
 static const struct psi_case cases[] = {
 	{ "R-8 R-17 eight readers that get no CPU keep nobody waiting", starved_readers, 2 },
+	{ "R-8 R-17 nor do readers with a quota", readers_with_a_quota, 2 },
+	{ "R-8 R-17 nor do readers that are stopped", stopped_readers, 2 },
 	{ "R-17 a reader every 20 ms of steady contention changes nothing",
 	  steady_20ms, 0, 1 },
 	{ "R-17 total never goes backwards for any of many readers",

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,6 +208,42 @@ static enum psi_result told_truly(const void *arg)
 	return PSI_PASS;
 }
 
+/*
+ * As systemd-oomd does with a slice of which one service bloats, and wanders: each second the
+ * slice's "full avg10", which has to be over the limit for two seconds. The truth is a stall
+ * of p %, so avg10 is p * (1 - exp(-t / 10 s)).
+ */
+#define OOMD_LIMIT	40
+#define OOMD_LASTS_S	2
+
+static enum psi_result killed_in_time(void)
+{
+	struct load *l = shared_alloc(sizeof(*l));
+	int over = 0, seconds = 0;
+	struct psi_sample from, to;
+	double due, truth;
+	__u64 before;
+
+	*l = loads[1];
+	l->group = make_group(NULL, "slice");
+	EXPECT(!read_group(l->group, PSI_MEMORY, &from), "cannot be read");
+	l->pid = l->start(l, -1);
+	start_load(-1, move_around, &l->pid);
+	before = l->stalled_us(l);
+	while (over < OOMD_LASTS_S && seconds < 40) {
+		sleep_ms(1000);
+		seconds++;
+		EXPECT(!read_group(l->group, PSI_MEMORY, &to), "cannot be read");
+		over = to.full.avg[0] > OOMD_LIMIT * 100 ? over + 1 : 0;
+	}
+	truth = (l->stalled_us(l) - before) / (seconds * 1e4);
+	EXPECT(truth > OOMD_LIMIT + 10, "too little happens to tell: %.1f %%", truth);
+	due = -10 * log(1 - OOMD_LIMIT / truth) + OOMD_LASTS_S;
+	psi_note("killed after %d s, due after %.1f s at %.1f %%", seconds, due, truth);
+	EXPECT(close_to(seconds, due, 3), "killed after %d s instead of %.1f s", seconds, due);
+	return PSI_PASS;
+}
+
 /* Who has thresholds that were set by it may have the sum that others have, over 2 s. */
 #define WEIGHTS	"/proc/sys/kernel/psi_interval_weights"
 
@@ -249,6 +286,8 @@ static const struct psi_case cases[] = {
 	{ "R-4 cpu, one task that is moved", CASE(2, MOVED, false), .min_cpus = 2 },
 	{ "R-4 R-17 cpu, one task that stays, watched", CASE(2, PINNED, true) },
 	{ "R-4 R-17 cpu, one task that is moved, watched", CASE(2, MOVED, true), .min_cpus = 2 },
+	{ "R-4 R-5 a service that bloats and wanders is killed when it should be",
+	  killed_in_time, 4 },
 	{ "R-4 kernel.psi_interval_weights is 0 or 1, and 1 the usual sum", the_usual_sum, 4 },
 };
 
