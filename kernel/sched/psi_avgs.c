@@ -359,8 +359,10 @@ void psi_fold_next(struct psi_fold *fold, bool looked)
 	fold->stalled = false;
 	if (!looked) {
 		*looks = (struct psi_looks) { };
+		fold->looked_at = 0;
 		return;
 	}
+	fold->looked_at = min(fold->looked_at + 1, 2);
 	looks->nr -= looks->nr / 8;
 	looks->busy -= looks->busy / 8;
 	looks->cpus -= looks->cpus / 8;

@@ -11,10 +11,12 @@
 #include <linux/jiffies.h>
 #include <linux/list.h>
 #include <linux/llist.h>
+#include <linux/math64.h>
 #include <linux/psi_types.h>
 #include <linux/refcount.h>
 #include <linux/seqlock_types.h>
 #include <linux/spinlock_types.h>
+#include <linux/time64.h>
 #include <linux/types.h>
 
 #include "psi_cause.h"
@@ -60,21 +62,6 @@ struct psi_looks {
 	u64	squares;
 };
 
-/* After so many looks, one of eight is a fold. */
-#define PSI_LOOKS_ENOUGH	(160 * PSI_LOOK_ONE)
-
-/**
- * psi_look_is_fold - is a group to be folded when it is looked at?
- * @looks: what has been seen of it
- * @nr:    number of the look
- *
- * Return: true if so.
- */
-static inline bool psi_look_is_fold(const struct psi_looks *looks, u64 nr)
-{
-	return nr % 8 == 1 || looks->nr < PSI_LOOKS_ENOUGH;
-}
-
 /**
  * struct psi_stall - one stall of a group
  * @total:    time folded so far, ns
@@ -98,6 +85,7 @@ struct psi_stall {
  * @looks:    what has been seen up to then
  * @seen:     what has been since; of no use if nothing has run
  * @stalled:  something has stalled in this period
+ * @looked_at: for how many periods it has been looked at; 2 are as good as any number
  * @is_system: of the system, which is never "full" of cpu
  */
 struct psi_fold {
@@ -110,8 +98,44 @@ struct psi_fold {
 	struct psi_looks	looks;
 	struct psi_looks	seen;
 	bool			stalled;
+	u8			looked_at;
 	bool			is_system;
 };
+
+/* Of each such time there is one moment at which groups are looked at. */
+#define PSI_LOOK_NS		(25 * NSEC_PER_MSEC)
+
+/**
+ * psi_look_is_fold - is a group to be folded when it is looked at?
+ * @fold:   what is known of it
+ * @now:    local_clock(), ns
+ * @offset: so that not all are at the same time, ns
+ *
+ * In its first two periods always, from then on for the first time in eight moments.
+ *
+ * Return: true if so.
+ */
+static inline bool psi_look_is_fold(const struct psi_fold *fold, u64 now, u64 offset)
+{
+	return fold->looked_at < 2 || div64_u64(now + offset, 8 * PSI_LOOK_NS) !=
+				      div64_u64(fold->at + offset, 8 * PSI_LOOK_NS);
+}
+
+/**
+ * psi_look_is_due - is a group to be looked at?
+ * @fold:   what is known of it
+ * @now:    local_clock(), ns
+ * @offset: as above
+ *
+ * If some CPU has always been busy for a while, there is little to find out.
+ *
+ * Return: true if so.
+ */
+static inline bool psi_look_is_due(const struct psi_fold *fold, u64 now, u64 offset)
+{
+	return fold->looks.nr - fold->looks.busy >= PSI_LOOK_ONE / 2 ||
+	       psi_look_is_fold(fold, now, offset);
+}
 
 /**
  * struct psi_cpu_split - why tasks of a group wait for a CPU (R-19)

@@ -391,14 +391,20 @@ static int model_count(const struct model *m, int *busy)
 	return *busy ? stalled * 1000 / *busy : 0;
 }
 
-/* One fold, as psi_fold.c has it. Time is in units, 1000 of them in 1 ms. */
+/* 1000 units are 1 ms. */
+static u64 model_ns(unsigned int t)
+{
+	return (u64)t * 1000 << PSI_UNIT_SHIFT;
+}
+
+/* One fold, as psi_fold.c has it. */
 static void model_fold(struct psi_fold *fold, u32 times[][PSI_NR_STATES], unsigned int t)
 {
 	int c;
 
 	for (c = 0; c < MODEL_CPUS; c++)
 		psi_sum_add(&fold->sum, times[c], PSI_ALL_STATES);
-	psi_fold_end(fold, (u64)t * 1000 << PSI_UNIT_SHIFT);
+	psi_fold_end(fold, model_ns(t));
 	memset(times, 0, MODEL_CPUS * sizeof(*times));
 }
 
@@ -430,11 +436,12 @@ static void pressure_is_the_truth(struct kunit *test)
 		}
 		t++;
 		is_fold = !(t % MODEL_PERIOD);
-		if (t == look) {
+		if (t == look && psi_look_is_due(&fold, model_ns(t), 0)) {
 			psi_fold_look(&fold, busy);
-			is_fold |= psi_look_is_fold(&fold.looks, t / 25);
-			look = (t / 25 + 1) * 25 + model_random(m, 25);
+			is_fold |= psi_look_is_fold(&fold, model_ns(t), 0);
 		}
+		if (t == look)
+			look = (t / 25 + 1) * 25 + model_random(m, 25);
 		if (is_fold)
 			model_fold(&fold, times, t);
 		if (!(t % MODEL_PERIOD))

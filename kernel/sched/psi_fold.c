@@ -118,17 +118,20 @@ static void group_fold(struct psi_group *group, bool drop_idle_cpus)
 	} while (cpu < nr_cpu_ids);
 }
 
-static void group_look(struct psi_group *group, u64 nr)
+static void group_look(struct psi_group *group, u64 now)
 {
+	u64 offset = (group->id % 8) * PSI_LOOK_NS;
 	unsigned int busy = 0;
 	int cpu;
 
+	if (!psi_look_is_due(&group->fold, now, offset))
+		return;
 	for_each_cpu(cpu, group->active)
 		busy += psi_cpu_is_busy(per_cpu_ptr(group->nodes, cpu), cpu);
 	change_begin(group);
 	psi_fold_look(&group->fold, busy);
 	change_end(group);
-	if (psi_look_is_fold(&group->fold.looks, nr + group->id))
+	if (psi_look_is_fold(&group->fold, now, offset))
 		group_fold(group, false);
 }
 
@@ -195,11 +198,7 @@ static u64 until_due(void)
 	return PSI_PERIOD_NS - past + PSI_SLACK_NS;
 }
 
-/*
- * Of each 25 ms there is one moment, which looks like any. At so many groups a time; the others
- * are next.
- */
-#define PSI_LOOK_NS	(25 * NSEC_PER_MSEC)
+/* So many groups at a moment; the others are next. */
 #define PSI_LOOKS_MAX	100
 
 static u64 until_look(void)
@@ -284,6 +283,20 @@ static bool take_one_pending(void)
 	return true;
 }
 
+/* Unless it stalls now, on several CPUs. */
+static void stop_looks(struct psi_group *group)
+{
+	if (!list_empty(&group->to_look)) {
+		list_del_init(&group->to_look);
+		atomic_set(&group->looked, 0);
+	}
+	/* Pairs with the one in psi_group_stalled(), which may have found @looked set. */
+	smp_mb();
+	if (READ_ONCE(group->stalled) && atomic_read(&group->nr_active) > 1 &&
+	    !atomic_xchg(&group->looked, 1))
+		list_add_tail(&group->to_look, &psi_look_list);
+}
+
 /* The same for a group that has stalled. */
 static bool take_one_stalled(void)
 {
@@ -296,20 +309,11 @@ static bool take_one_stalled(void)
 	if (!node)
 		return false;
 	group = llist_entry(node, struct psi_group, look_pending);
+	list_add(&group->to_look, &psi_look_list);
 	/* Nothing is active in it any more, and whoever ends looks has been there. */
-	if (atomic_read(&group->queued))
-		list_add(&group->to_look, &psi_look_list);
-	else
-		atomic_set(&group->looked, 0);
+	if (!atomic_read(&group->queued))
+		stop_looks(group);
 	return true;
-}
-
-static void stop_looks(struct psi_group *group)
-{
-	if (list_empty(&group->to_look))
-		return;
-	list_del_init(&group->to_look);
-	atomic_set(&group->looked, 0);
 }
 
 /* If nothing is left to fold, take the group off the list. */
@@ -360,22 +364,21 @@ static void fold_one(struct psi_group *group)
 {
 	bool looked = atomic_read(&group->nr_active) > 1;
 
-	/* A stall that begins meanwhile says so again. */
-	WRITE_ONCE(group->stalled, false);
+	/* A stall that begins meanwhile is found, or says so again. */
+	smp_store_mb(group->stalled, false);
 	group_fold(group, true);
 	unqueue(group);
-	if (group->fold.stalled)
+	if (group->fold.stalled && !group->fold.sum.weighted)
 		WRITE_ONCE(group->stalled, true);
-	looked &= group->fold.stalled && !group->fold.sum.weighted;
+	looked &= READ_ONCE(group->stalled);
 
 	change_begin(group);
 	psi_fold_next(&group->fold, looked);
 	change_end(group);
 
-	if (!looked)
+	/* Of one that is idle, what has been seen is kept; one that is not may have to be begun. */
+	if (!looked || !atomic_read(&group->queued) || !atomic_read(&group->looked))
 		stop_looks(group);
-	else if (!atomic_xchg(&group->looked, 1))
-		list_add_tail(&group->to_look, &psi_look_list);
 }
 
 static void end_round(void)
@@ -406,7 +409,7 @@ static bool fold_next(void)
 /* At each of them, or as many as there is time for. */
 static void look_at_groups(void)
 {
-	u64 nr = div64_u64(local_clock(), PSI_LOOK_NS);
+	u64 now = local_clock();
 	struct psi_group *group, *first = NULL;
 	int n;
 
@@ -418,7 +421,7 @@ static void look_at_groups(void)
 			list_move_tail(&group->to_look, &psi_look_list);
 			/* That sum is over 2 s. */
 			if (!group->fold.sum.weighted)
-				group_look(group, nr);
+				group_look(group, now);
 		}
 		first = first ?: group;
 		cond_resched();

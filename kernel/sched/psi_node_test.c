@@ -1301,13 +1301,11 @@ static void add_growth(u32 times[], u32 io_some, u32 io_full, u32 irq, u32 nonid
 /* As the fold does. */
 static bool take_growth(u32 folded[], u32 times[])
 {
-	int s;
+	u32 grown = psi_growth(folded, times, PSI_ALL_STATES), left;
 
-	if (!psi_growth(folded, times, PSI_ALL_STATES))
-		return false;
-	for (s = 0; s < PSI_NR_STATES; s++)
-		folded[s] += times[s];
-	return true;
+	for (left = grown; left; left &= left - 1)
+		folded[__ffs(left)] += times[__ffs(left)];
+	return grown;
 }
 
 static void expect_growth(struct kunit *test, u32 folded[], const u32 now[], u32 io_some,
