@@ -403,8 +403,8 @@ static u16 stalls_of(enum psi_state stall)
 }
 
 /*
- * What a fold would find of these states now, of one moment. That another one begins meanwhile, or goes on,
- * happens a few times in 2 s.
+ * What a fold would find of these states now, of one moment. That another one begins
+ * meanwhile, or goes on, happens some dozen times in 2 s.
  */
 static void look_ahead(struct psi_group *group, u16 states, struct psi_fold *fold, u64 *when)
 {

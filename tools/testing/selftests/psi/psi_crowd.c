@@ -292,7 +292,8 @@ static void trace_tasks(void)
 
 static void start_crowd(const struct crowd_case *c, const char *group)
 {
-	int i;
+	void (*fn)(void *) = c->res == PSI_IO ? read_and_rest : work_and_rest;
+	int cpu = -1, i;
 
 	crowd = shared_alloc(sizeof(*crowd));
 	crowd->nr = c->tasks;
@@ -300,10 +301,11 @@ static void start_crowd(const struct crowd_case *c, const char *group)
 		crowd->disk = slow_disk(5);
 		REQUIRE(crowd->disk, "needs null_blk with configfs");
 	}
-	for (i = 0; i < c->tasks; i++)
-		crowd->pids[i] = start_in_group(group, c->place == PINNED ? i / 2 % online_cpus() : -1,
-						c->res == PSI_IO ? read_and_rest : work_and_rest,
-						NULL);
+	for (i = 0; i < c->tasks; i++) {
+		if (c->place == PINNED)
+			cpu = i / 2 % online_cpus();
+		crowd->pids[i] = start_in_group(group, cpu, fn, NULL);
+	}
 	if (c->place == MOVED)
 		start_load(-1, move_all, crowd);
 }
@@ -358,5 +360,9 @@ static const struct psi_case cases[] = {
 
 int main(int argc, char **argv)
 {
-	return psi_main(argc, argv, cases, is_quick() ? QUICK_CASES : ARRAY_SIZE(cases));
+	size_t nr = ARRAY_SIZE(cases);
+
+	if (is_quick())
+		nr = QUICK_CASES;
+	return psi_main(argc, argv, cases, nr);
 }
