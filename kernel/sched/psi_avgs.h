@@ -122,19 +122,16 @@ static inline bool psi_look_is_fold(const struct psi_fold *fold, u64 now, u64 of
 }
 
 /**
- * psi_look_is_due - is a group to be looked at?
- * @fold:   what is known of it
- * @now:    local_clock(), ns
- * @offset: as above
+ * psi_look_is_due - is a group to be looked at if it is not to be folded?
+ * @fold: what is known of it
  *
  * If some CPU has always been busy for a while, there is little to find out.
  *
  * Return: true if so.
  */
-static inline bool psi_look_is_due(const struct psi_fold *fold, u64 now, u64 offset)
+static inline bool psi_look_is_due(const struct psi_fold *fold)
 {
-	return fold->looks.nr - fold->looks.busy >= PSI_LOOK_ONE / 2 ||
-	       psi_look_is_fold(fold, now, offset);
+	return fold->looks.nr - fold->looks.busy >= PSI_LOOK_ONE / 2;
 }
 
 /**

@@ -435,14 +435,12 @@ static void pressure_is_the_truth(struct kunit *test)
 			times[c][PSI_MEM_SOME] += m->cpu[c] == STALLED ? 1000 : 0;
 		}
 		t++;
-		is_fold = !(t % MODEL_PERIOD);
-		if (t == look && psi_look_is_due(&fold, model_ns(t), 0)) {
+		is_fold = t == look && psi_look_is_fold(&fold, model_ns(t), 0);
+		if (is_fold || (t == look && psi_look_is_due(&fold)))
 			psi_fold_look(&fold, busy);
-			is_fold |= psi_look_is_fold(&fold, model_ns(t), 0);
-		}
 		if (t == look)
 			look = (t / 25 + 1) * 25 + model_random(m, 25);
-		if (is_fold)
+		if (is_fold || !(t % MODEL_PERIOD))
 			model_fold(&fold, times, t);
 		if (!(t % MODEL_PERIOD))
 			psi_fold_next(&fold, true);

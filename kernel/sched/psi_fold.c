@@ -120,18 +120,18 @@ static void group_fold(struct psi_group *group, bool drop_idle_cpus)
 
 static void group_look(struct psi_group *group, u64 now)
 {
-	u64 offset = (group->id % 8) * PSI_LOOK_NS;
+	bool is_fold = psi_look_is_fold(&group->fold, now, (group->id % 8) * PSI_LOOK_NS);
 	unsigned int busy = 0;
 	int cpu;
 
-	if (!psi_look_is_due(&group->fold, now, offset))
+	if (!is_fold && !psi_look_is_due(&group->fold))
 		return;
 	for_each_cpu(cpu, group->active)
 		busy += psi_cpu_is_busy(per_cpu_ptr(group->nodes, cpu), cpu);
 	change_begin(group);
 	psi_fold_look(&group->fold, busy);
 	change_end(group);
-	if (psi_look_is_fold(&group->fold, now, offset))
+	if (is_fold)
 		group_fold(group, false);
 }
 
@@ -213,17 +213,15 @@ static void start_timer(struct hrtimer *timer, u64 ns)
 	hrtimer_start(timer, ns_to_ktime(ns), HRTIMER_MODE_REL_HARD);
 }
 
-static void queue_group(struct psi_group *group)
+/* Something is pending. */
+static void start_if_not_queued(struct hrtimer *timer, u64 ns)
 {
-	if (!llist_add(&group->pending, &psi_fold_pending))
-		return;
-
 	/*
 	 * If the timer is queued, or has fired, the thread will look. Before
 	 * there is a thread there is no need: the first thing it does is a fold.
 	 */
-	if (smp_load_acquire(&psi_fold_task) && !hrtimer_is_queued(&psi_fold_timer))
-		start_timer(&psi_fold_timer, until_due());
+	if (smp_load_acquire(&psi_fold_task) && !hrtimer_is_queued(timer))
+		start_timer(timer, ns);
 }
 
 /**
@@ -238,8 +236,9 @@ void psi_group_activate(struct psi_group *group, int cpu)
 
 	/* Pairs with the one in unqueue(). */
 	smp_mb__after_atomic();
-	if (!atomic_read(&group->queued) && !atomic_xchg(&group->queued, 1))
-		queue_group(group);
+	if (!atomic_read(&group->queued) && !atomic_xchg(&group->queued, 1) &&
+	    llist_add(&group->pending, &psi_fold_pending))
+		start_if_not_queued(&psi_fold_timer, until_due());
 	if (several && READ_ONCE(group->stalled))
 		psi_group_stalled(group);
 }
@@ -258,15 +257,9 @@ void psi_group_stalled(struct psi_group *group)
 	WRITE_ONCE(group->stalled, true);
 	/* The next CPU, in psi_group_activate(), finds that, or is found here. */
 	smp_mb();
-	if (atomic_read(&group->nr_active) == 1 || atomic_read(&group->looked) ||
-	    atomic_xchg(&group->looked, 1))
-		return;
-	if (!llist_add(&group->look_pending, &psi_look_pending))
-		return;
-
-	/* As in queue_group(). */
-	if (smp_load_acquire(&psi_fold_task) && !hrtimer_is_queued(&psi_look_timer))
-		start_timer(&psi_look_timer, until_look());
+	if (atomic_read(&group->nr_active) > 1 && !atomic_read(&group->looked) &&
+	    !atomic_xchg(&group->looked, 1) && llist_add(&group->look_pending, &psi_look_pending))
+		start_if_not_queued(&psi_look_timer, until_look());
 }
 
 /* Under psi_fold_lock. Return: false if there is none. */
@@ -283,8 +276,8 @@ static bool take_one_pending(void)
 	return true;
 }
 
-/* Unless it stalls now, on several CPUs. */
-static void stop_looks(struct psi_group *group)
+/* No more looks, unless the group has stalled meanwhile and is active on several CPUs. */
+static void reconsider_looks(struct psi_group *group)
 {
 	if (!list_empty(&group->to_look)) {
 		list_del_init(&group->to_look);
@@ -312,7 +305,7 @@ static bool take_one_stalled(void)
 	list_add(&group->to_look, &psi_look_list);
 	/* Nothing is active in it any more, and whoever ends looks has been there. */
 	if (!atomic_read(&group->queued))
-		stop_looks(group);
+		reconsider_looks(group);
 	return true;
 }
 
@@ -378,7 +371,7 @@ static void fold_one(struct psi_group *group)
 
 	/* Of one that is idle, what has been seen is kept; one that is not may have to be begun. */
 	if (!looked || !atomic_read(&group->queued) || !atomic_read(&group->looked))
-		stop_looks(group);
+		reconsider_looks(group);
 }
 
 static void end_round(void)

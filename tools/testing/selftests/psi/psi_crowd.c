@@ -4,9 +4,7 @@
  * scheduler's events: T * U / W of each two seconds, by when, and on which CPU, each task was
  * busy or kept waiting. The tasks rest in between, as most do.
  */
-#include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +33,7 @@ static struct crowd *crowd;
 static void read_and_rest(void *unused)
 {
 	int fd = open(crowd->disk, O_RDONLY | O_DIRECT);
-	void *buf = unused;
+	void *buf;
 
 	if (fd < 0 || posix_memalign(&buf, 4096, 4096))
 		return;
@@ -59,15 +57,6 @@ static void work_and_rest(void *unused)
 
 enum place { PINNED, FREE, MOVED };
 
-static void put_on_cpu(pid_t pid, int cpu)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(cpu, &set);
-	sched_setaffinity(pid, sizeof(set), &set);
-}
-
 static void move_all(void *arg)
 {
 	const struct crowd *c = arg;
@@ -75,7 +64,7 @@ static void move_all(void *arg)
 
 	for (;;) {
 		for (i = 0; i < c->nr; i++)
-			put_on_cpu(c->pids[i], random_below(online_cpus()));
+			pin_task(c->pids[i], random_below(online_cpus()));
 		sleep_ms(MOVE_MS);
 	}
 }
@@ -209,15 +198,9 @@ static double length_of(const struct span *spans, int nr, __u64 from, __u64 to)
 /* What R-4 says of this time, of at most one period, us. */
 static double stall_of(__u64 from, __u64 to)
 {
-	double t, w;
-	int i;
+	double t = length_of(stalled, nr_stalled, from, to);
+	double w = length_of(busy, nr_busy, from, to);
 
-	qsort(busy, nr_busy, sizeof(*busy), in_order);
-	t = length_of(stalled, nr_stalled, from, to);
-	w = length_of(busy, nr_busy, from, to);
-	for (i = 0; i < nr_busy; i++)
-		any[i] = (struct span) { busy[i].from, busy[i].to };
-	qsort(any, nr_busy, sizeof(*any), in_order);
 	return w ? t * length_of(any, nr_busy, from, to) / w : 0;
 }
 
@@ -225,10 +208,16 @@ static double true_stall(enum psi_resource res, __u64 from, __u64 to)
 {
 	double sum = 0;
 	__u64 end;
+	int i;
 
 	nr_busy = 0;
 	nr_stalled = 0;
 	read_events(res);
+	/* Of all CPUs, as if they were one. */
+	for (i = 0; i < nr_busy; i++)
+		any[i] = (struct span) { busy[i].from, busy[i].to };
+	qsort(any, nr_busy, sizeof(*any), in_order);
+	qsort(busy, nr_busy, sizeof(*busy), in_order);
 	qsort(stalled, nr_stalled, sizeof(*stalled), in_order);
 	for (; from < to; from = end) {
 		end = from + PERIOD_US < to ? from + PERIOD_US : to;

@@ -218,8 +218,7 @@ static void expect_quiet_system(void)
 			if (close_to(share.some, 0, 5) && close_to(share.full, 0, 5))
 				break;
 		}
-		EXPECT(i < 10,
-		       "%s pressure is left in the system", psi_name(res));
+		EXPECT(i < 10, "%s pressure is left in the system", psi_name(res));
 	}
 }
 

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -26,14 +25,11 @@ enum place { PINNED, FREE, MOVED };
 static void move_around(void *task)
 {
 	pid_t pid = *(pid_t *)task;
-	cpu_set_t set;
 	int cpu = 0;
 
 	for (;;) {
 		cpu = (cpu + 1 + random_below(online_cpus() - 1)) % online_cpus();
-		CPU_ZERO(&set);
-		CPU_SET(cpu, &set);
-		sched_setaffinity(pid, sizeof(set), &set);
+		pin_task(pid, cpu);
 		sleep_ms(MOVE_MS);
 	}
 }

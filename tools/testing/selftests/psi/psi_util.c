@@ -105,13 +105,18 @@ int online_cpus(void)
 	return sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-int pin_to_cpu(int cpu)
+int pin_task(pid_t pid, int cpu)
 {
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	return sched_setaffinity(0, sizeof(set), &set) ? -errno : 0;
+	return sched_setaffinity(pid, sizeof(set), &set) ? -errno : 0;
+}
+
+int pin_to_cpu(int cpu)
+{
+	return pin_task(0, cpu);
 }
 
 static void unpin(void)

@@ -93,6 +93,7 @@ void spin_until(__u64 ns);
 
 int online_cpus(void);
 int pin_to_cpu(int cpu);
+int pin_task(pid_t pid, int cpu);	/* 0 or -errno */
 int set_online(int cpu, bool online);	/* 0 or -errno */
 
 /* Is there a CPU that can go away? */
