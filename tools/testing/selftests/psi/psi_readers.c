@@ -279,22 +279,21 @@ static enum psi_result never_backwards(void)
 /* ---- readers that get no CPU ---- */
 
 /* To open a file takes locks that are not psi's, and sleep with PREEMPT_RT: once is enough. */
-static void read_on(void *own)
+static void read_on(void *unused)
 {
 	struct psi_sample sample;
 	int fd = open(psi_path(PSI_CPU), O_RDONLY);
 
-	(void)own;
 	while (!psi_read_fd(fd, PSI_CPU, &sample))
 		;
 }
 
-static void read_as_idle(void *own)
+static void read_as_idle(void *unused)
 {
 	struct sched_param param = { };
 
 	if (!sched_setscheduler(0, SCHED_IDLE, &param))
-		read_on(own);
+		read_on(unused);
 }
 
 static void stop_and_go(void *reader)
@@ -348,7 +347,7 @@ static enum psi_result readers_with_a_quota(void)
 	REQUIRE(have_groups(), "needs cgroup2");
 	group = make_group(NULL, "readers");
 	REQUIRE(!enable_controller(group, "+cpu"), "needs the cpu controller");
-	EXPECT(!set_cgroup(group, "cpu.max", "1000 500000"), "no limit");
+	EXPECT(!set_cgroup(group, "cpu.max", "1000 100000"), "no limit");
 	for (i = 0; i < 4; i++)
 		start_in_group(group, 1, read_on, NULL);
 	return nobody_waits();
