@@ -111,14 +111,15 @@ struct psi_fold {
  * @now:    local_clock(), ns
  * @offset: so that not all are at the same time, ns
  *
- * In its first two periods always, from then on for the first time in eight moments.
+ * In its first two periods always, from then on for the first time in two moments: what is
+ * summed up together must be short, as triggers go by what is known so far.
  *
  * Return: true if so.
  */
 static inline bool psi_look_is_fold(const struct psi_fold *fold, u64 now, u64 offset)
 {
-	return fold->looked_at < 2 || div64_u64(now + offset, 8 * PSI_LOOK_NS) !=
-				      div64_u64(fold->at + offset, 8 * PSI_LOOK_NS);
+	return fold->looked_at < 2 || div64_u64(now + offset, 2 * PSI_LOOK_NS) !=
+				      div64_u64(fold->at + offset, 2 * PSI_LOOK_NS);
 }
 
 /**

@@ -11,7 +11,7 @@
  * that was when something stalled. So on a machine with several CPUs, groups that have stalled
  * in the last period, or begin to in this one, are looked at forty times a second: how many CPUs
  * are busy? When, depends on the clock alone, and not by regular intervals, as loads may have
- * these. At first such a look is a fold as well, later one in eight is, as what a group is
+ * these. At first such a look is a fold as well, later one in two is, as what a group is
  * like may change within a period.
  *
  * What is not active costs nothing. A group knows the CPUs on which something has happened; a
@@ -120,7 +120,7 @@ static void group_fold(struct psi_group *group, bool drop_idle_cpus)
 
 static void group_look(struct psi_group *group, u64 now)
 {
-	bool is_fold = psi_look_is_fold(&group->fold, now, (group->id % 8) * PSI_LOOK_NS);
+	bool is_fold = psi_look_is_fold(&group->fold, now, (group->id % 2) * PSI_LOOK_NS);
 	unsigned int busy = 0;
 	int cpu;
 
