@@ -745,7 +745,7 @@ unsigned long ks_pages_target(void)
 /**
  * ks_pages_histogram - how much memory of a node is how hot
  * @nid:  the node
- * @hist: for the answer
+ * @hist: for the answer; a page that is sampled meanwhile may be in no bin, or in two
  */
 void ks_pages_histogram(int nid, struct ks_histogram *hist)
 {

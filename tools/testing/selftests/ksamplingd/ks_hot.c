@@ -153,7 +153,10 @@ static enum psi_result huge_pages(void)
 	return PSI_PASS;
 }
 
-/* The pages of the histogram are those that were sampled. */
+/*
+ * The pages of the histogram are those that were sampled. It is read bin by bin, so that
+ * while there are samples, a page may be on its way from one bin to another.
+ */
 static enum psi_result histogram(void)
 {
 	unsigned long long pages = 0, n;
@@ -163,6 +166,8 @@ static enum psi_result histogram(void)
 	EXPECT(!set_knob("cool_ms", "3600000"), "cool_ms");
 	switch_on();
 	sleep_ms(2000);
+	EXPECT(!set_test_pmu("accesses_per_s", 0), "accesses_per_s");
+	wait_round();
 	EXPECT(read_text(VIEWS "histogram", text, sizeof(text)) > 0, "no histogram");
 	for (at = strstr(text, "pages"); at; at = strstr(at, "pages")) {
 		int bin;
