@@ -193,9 +193,9 @@ static enum psi_result well_formed(void)
 		TEXT("some 500000 500000\n\0"),
 		TEXT("some 500000 500000\0\0\0\0\0\0\0\0\0\0\0\0"),
 		TEXT("full 500000 500000\0"), TEXT("full 500000 500000\n"),
-		TEXT("some 1 500000\0"), TEXT("some 1 10000000\0"),
+		TEXT("some 499999 500000\0"), TEXT("some 9999999 10000000\0"),
 		TEXT("some 10000000 10000000\0"), TEXT("some 999999 1000001\n"),
-		TEXT("some 1 10000\0"), TEXT("full 10000 10000\0"),
+		TEXT("some 10000 10000\0"), TEXT("full 10000 10000\0"),
 		TEXT("some 123456 123456\0"),
 	};
 
