@@ -424,8 +424,8 @@ static void look_ahead(struct psi_group *group, u16 states, struct psi_fold *fol
 	} while (read_seqcount_retry(&group->seq, seq));
 
 	psi_fold_growth(fold, now, growth);
-	/* It is the thread's turn, unless nothing happens: then it does not come. */
-	if (now >= fold->avgs_due && fold->sum.weight)
+	/* It is the thread's turn, unless nothing happens, or it is held up: it does not come. */
+	if (fold->sum.weight && now < fold->avgs_due + PSI_PERIOD_NS)
 		fold->avgs_due = max(fold->avgs_due, now + 1);
 	psi_fold_account(fold, now, growth);
 }

@@ -159,7 +159,7 @@ static unsigned int avg10_of_io(void)
 	return sample.some.avg[AVG10];
 }
 
-/* Readers fold as well: the end of this is the first one who looks. */
+/* A reader shows what a fold would find: the end of this is the first one who looks. */
 static void go_without_fold(unsigned int stall_s, unsigned int rest_s)
 {
 	const char *disk = slow_disk(REQUEST_MS);
@@ -201,7 +201,7 @@ static void expect_first_reading(unsigned int avg10, unsigned int stall_s)
 	       avg10 / 100.0, least / 100, most / 100);
 }
 
-/* From the first reading on, each period takes its share of it. */
+/* From the fold on, each period takes its share of it. */
 static void expect_decay(unsigned int avg10)
 {
 	unsigned int next;
@@ -226,6 +226,7 @@ static enum psi_result late_average(unsigned int stall_s, unsigned int rest_s)
 	go_without_fold(stall_s, rest_s);
 	avg10 = avg10_of_io();
 	expect_first_reading(avg10, stall_s);
+	let_folder_go();
 	expect_decay(avg10);
 	return PSI_PASS;
 }
