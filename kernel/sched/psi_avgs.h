@@ -244,10 +244,12 @@ u64 psi_first_due(u64 now, u64 due);
 
 /* groups; psi_group_activate() and _stalled() are for psi.c */
 extern struct psi_group psi_system;
+extern u64 psi_periods_begin;
 void psi_group_init(struct psi_group *group, struct psi_node __percpu *nodes,
 		    struct cpumask *active, u64 now);
 struct psi_group *psi_group_alloc(struct psi_group *parent, gfp_t gfp);
 void psi_group_free(struct psi_group *group);
+void psi_fold_forget(struct psi_group *group);
 int psi_fold_start(void);
 void psi_fold_stop(void);
 void psi_group_activate(struct psi_group *group, int cpu);

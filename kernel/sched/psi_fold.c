@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pressure stall information: the thread that folds, and the life of groups.
+ * Pressure stall information: the thread that folds.
  *
  * There is one thread that folds, psi_fold, and it alone changes what is folded (R-17).
  * Periods of all groups end together, at fixed times, and it comes soon after that: if a
@@ -39,15 +39,12 @@
 #include <linux/percpu.h>
 #include <linux/printk.h>
 #include <linux/psi.h>
-#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/clock.h>
 #include <linux/seqlock.h>
-#include <linux/slab.h>
 #include <linux/sysctl.h>
 
 #include "psi_avgs.h"
-#include "psi_cause.h"
 #include "psi_cpu.h"
 #include "psi_debug.h"
 #include "psi_hooks.h"
@@ -184,7 +181,7 @@ static enum hrtimer_restart psi_look_timer_fn(struct hrtimer *timer)
 }
 
 /* When the periods of all groups have begun, local_clock(), ns; set once. */
-static u64 psi_periods_begin;
+u64 psi_periods_begin;
 
 /* After the end of a period, for clocks that do not run alike. */
 #define PSI_SLACK_NS	NSEC_PER_MSEC
@@ -507,7 +504,7 @@ static int __init psi_fold_init(void)
 }
 subsys_initcall(psi_fold_init);
 
-/* --------------------------- Life of a group --------------------------- */
+/* ----------------------- The beginning and the end ----------------------- */
 
 /**
  * psi_group_init - a group, never measured
@@ -536,74 +533,14 @@ void psi_group_init(struct psi_group *group, struct psi_node __percpu *nodes,
 }
 
 /**
- * psi_group_alloc - a group for a new cgroup
- * @parent: the group above, of which nobody turns the switch meanwhile
- * @gfp:    GFP_KERNEL_ACCOUNT if current is to pay for it, else GFP_KERNEL
+ * psi_fold_forget - a group is about to be freed
+ * @group: the group, in which nothing happens any more
  *
- * Context: cgroup_mutex held, may sleep.
- * Return: the group, switched on; NULL if there is no memory.
+ * It may be in a list, or on the way there.
+ *
+ * Context: may sleep.
  */
-struct psi_group *psi_group_alloc(struct psi_group *parent, gfp_t gfp)
-{
-	struct psi_cause_shard *shards;
-	struct psi_node __percpu *nodes;
-	struct psi_group *group;
-	struct psi_node *node;
-	u64 now;
-	int cpu;
-
-	group = kzalloc(sizeof(*group) + cpumask_size(), gfp);
-	nodes = alloc_percpu_gfp(struct psi_node, gfp);
-	shards = psi_cause_shards_alloc(gfp);
-	if (!group || !nodes || !shards) {
-		kvfree(shards);
-		free_percpu(nodes);
-		kfree(group);
-		return NULL;
-	}
-
-	now = local_clock();
-	psi_group_init(group, nodes, (void *)(group + 1), now);
-	psi_causes_init(&group->causes, shards, psi_cause_nr_shards(), &parent->causes);
-	group->parent = parent;
-	refcount_set(&group->refs, 1);
-	if (parent->parent)
-		refcount_inc(&parent->refs);
-	group->fold.avgs_due = psi_first_due(now, psi_periods_begin);
-	for_each_possible_cpu(cpu) {
-		node = per_cpu_ptr(nodes, cpu);
-		psi_node_init(node, parent->acct_group ?
-			      per_cpu_ptr(parent->acct_group->nodes, cpu) : NULL);
-		/* What is between here and there may be switched on later. */
-		node->level = min(per_cpu_ptr(parent->nodes, cpu)->level + 1, U8_MAX);
-		node->group = group;
-		psi_node_set_idle(node);
-	}
-	psi_trace_group_add(group);
-	psi_debug_group_add(group);
-	return group;
-}
-
-static void free_group(struct rcu_head *rcu);
-
-static void put_group(struct psi_group *group)
-{
-	if (group->parent && refcount_dec_and_test(&group->refs))
-		call_rcu(&group->rcu, free_group);
-}
-
-static void free_group(struct rcu_head *rcu)
-{
-	struct psi_group *group = container_of(rcu, struct psi_group, rcu);
-
-	put_group(group->parent);
-	kvfree(group->causes.shards);
-	free_percpu(group->nodes);
-	kfree(group);
-}
-
-/* The group may be in a list of those to fold, or on the way there. */
-static void forget_fold(struct psi_group *group)
+void psi_fold_forget(struct psi_group *group)
 {
 	bool waits;
 
@@ -621,31 +558,6 @@ static void forget_fold(struct psi_group *group)
 		}
 		cond_resched();
 	} while (waits);
-}
-
-/**
- * psi_group_free - the end of a group without tasks, files and readers
- * @group: the group, or NULL
- *
- * Nothing happens in it any more, but it may still be in a list of those in
- * which something has happened, and its nodes may be followed. Groups below it that have
- * left the hierarchy may come later: accounting may be switched off in between.
- *
- * Context: may sleep.
- */
-void psi_group_free(struct psi_group *group)
-{
-	if (!group)
-		return;
-
-	psi_trace_group_del(group);
-	forget_fold(group);
-	psi_trigger_forget(group);
-	psi_gather_causes(group);	/* its ancestors keep them */
-
-	psi_forget(group);
-	psi_debug_group_del(group);
-	put_group(group);
 }
 
 #ifdef CONFIG_SYSCTL
