@@ -1161,6 +1161,23 @@ void psi_cpu_idle(struct psi_node *node, int cpu)
 }
 
 /**
+ * psi_cpu_unstalled - nothing has stalled for a period
+ * @node: the group's node
+ * @cpu:  the CPU it belongs to
+ *
+ * The node then notifies of the next stall. Takes the CPU's rq lock.
+ *
+ * Context: the thread that folds, interrupts on.
+ * Return: false if it is stalled now.
+ */
+bool psi_cpu_unstalled(struct psi_node *node, int cpu)
+{
+	guard(rq_lock_irq)(cpu_rq(cpu));
+
+	return psi_node_set_unstalled(node);
+}
+
+/**
  * psi_cpu_in_state - is the node in a state?
  * @node:  the node
  * @cpu:   the CPU it belongs to

@@ -87,6 +87,7 @@ void psi_sum_add(struct psi_sum *sum, const u32 times[], u16 states)
 {
 	u32 left;
 
+	sum->states |= states;
 	if (unlikely(sum->weighted)) {
 		sum_add_weighted(sum, times, states);
 		return;
@@ -226,6 +227,22 @@ void psi_avg_sample(unsigned long avg[], u64 missed, u64 stalled, u64 span)
 		avg[i] = calc_load(avg[i], psi_decay[i], percent);
 }
 
+/* So many periods, at whose end there is so much. Return: what is left for the next one. */
+static u64 average_missed(struct psi_stall *stall, u64 missed, u64 stalled)
+{
+	u64 full, part, left = 0;
+
+	full = div64_u64_rem(stalled, PSI_PERIOD_NS, &part);
+	if (full < missed) {
+		psi_avg_sample(stall->avg, missed - full - 1, part, PSI_PERIOD_NS);
+	} else {
+		left = min(stalled - missed * PSI_PERIOD_NS, PSI_PERIOD_NS);
+		full = missed;
+	}
+	avg_periods(stall->avg, 100 * FIXED_1, full);
+	return left;
+}
+
 /**
  * psi_stall_average - bring what a total has grown by into its averages (R-5)
  * @stall:  the stall
@@ -244,26 +261,18 @@ void psi_avg_sample(unsigned long avg[], u64 missed, u64 stalled, u64 span)
 void psi_stall_average(struct psi_stall *stall, u64 missed, u64 span)
 {
 	u64 stalled = stall->total - stall->averaged;
-	u64 last = min(stalled, span), left = 0;
-	u64 full, part;
+	u64 last = min(stalled, span), before = stalled - last, left = 0;
 
-	full = div64_u64_rem(stalled - last, PSI_PERIOD_NS, &part);
-	if (full < missed) {
-		psi_avg_sample(stall->avg, missed - full - 1, part, PSI_PERIOD_NS);
-	} else {
-		left = min(stalled - last - missed * PSI_PERIOD_NS, PSI_PERIOD_NS);
-		full = missed;
-	}
-	avg_periods(stall->avg, 100 * FIXED_1, full);
+	if (missed || before)
+		left = average_missed(stall, missed, before);
 	psi_avg_sample(stall->avg, 0, last, span);
 	stall->averaged = stall->total - left;
 }
 
-/* Nothing to bring into the averages, and nothing in them that decays. */
-static bool is_still(const struct psi_stall *stall)
+/* Something to bring into the averages, or something in them that decays. */
+static bool is_alive(const struct psi_stall *stall)
 {
-	return stall->total == stall->averaged &&
-	       !(stall->avg[0] | stall->avg[1] | stall->avg[2]);
+	return stall->total != stall->averaged || stall->avg[0] | stall->avg[1] | stall->avg[2];
 }
 
 /* One period has ended, and perhaps more before it. */
@@ -271,11 +280,11 @@ static void account_averages(struct psi_fold *fold, u64 now)
 {
 	u64 missed = div64_u64(now - fold->avgs_due, PSI_PERIOD_NS);
 	u64 span = now - fold->avgs_at - missed * PSI_PERIOD_NS;
-	int s;
+	struct psi_stall *stall;
 
-	for (s = 0; s < PSI_NR_STALLS; s++)
-		if (!is_still(&fold->stall[s]))
-			psi_stall_average(&fold->stall[s], missed, span);
+	for (stall = fold->stall; stall < fold->stall + PSI_NR_STALLS; stall++)
+		if (is_alive(stall))
+			psi_stall_average(stall, missed, span);
 
 	fold->avgs_at = now;
 	fold->avgs_due += (missed + 1) * PSI_PERIOD_NS;
@@ -303,6 +312,30 @@ void psi_fold_account(struct psi_fold *fold, u64 now, const u64 growth[])
 		account_averages(fold, now);
 }
 
+/* By how much what looks say may change the growth of a stall, ns */
+static u64 doubt_of(const struct psi_sum *sum, u64 span)
+{
+	u64 apart = most_busy(sum, span) - least_busy(sum), time = 0;
+	int s;
+
+	if (!apart || sum->weighted)
+		return 0;
+	for (s = 0; s < PSI_NR_STALLS; s++)
+		time = max(time, sum->time[s]);
+	return mul_u64_u64_div_u64(time << PSI_UNIT_SHIFT, apart, sum->weight);
+}
+
+/*
+ * A group that stalls more than it did is looked at often from now on. What has been seen so far
+ * may not hold any more: what is certain, counts.
+ */
+static u64 busy_since(const struct psi_fold *fold, u64 span)
+{
+	if (fold->sure && fold->doubt + doubt_of(&fold->sum, span) > PSI_DOUBT_NS)
+		return least_busy(&fold->sum);
+	return psi_sum_busy(&fold->sum, span, &fold->looks);
+}
+
 /**
  * psi_fold_growth - what the group's states have grown by (R-4)
  * @fold:   what is known of the group; all CPUs are in its sum
@@ -311,11 +344,12 @@ void psi_fold_account(struct psi_fold *fold, u64 now, const u64 growth[])
  */
 void psi_fold_growth(const struct psi_fold *fold, u64 now, u64 growth[])
 {
-	u64 busy = psi_sum_busy(&fold->sum, (now - fold->at) >> PSI_UNIT_SHIFT, &fold->looks);
-	int s;
+	u64 busy = busy_since(fold, (now - fold->at) >> PSI_UNIT_SHIFT);
+	u32 left;
 
-	for (s = 0; s < PSI_NR_STATES; s++)
-		growth[s] = psi_sum_ns(&fold->sum, s, busy);
+	memset(growth, 0, PSI_NR_STATES * sizeof(*growth));
+	for (left = fold->sum.states & ~BIT(PSI_NONIDLE); left; left &= left - 1)
+		growth[__ffs(left)] = psi_sum_ns(&fold->sum, __ffs(left), busy);
 
 	/* Somebody, somewhere, is always on a CPU: no such state */
 	if (fold->is_system) {
@@ -332,12 +366,12 @@ void psi_fold_growth(const struct psi_fold *fold, u64 now, u64 growth[])
 void psi_fold_end(struct psi_fold *fold, u64 now)
 {
 	u64 growth[PSI_NR_STATES];
-	int s;
 
 	psi_fold_growth(fold, now, growth);
 	psi_fold_account(fold, now, growth);
-	for (s = 0; s < PSI_NR_STALLS; s++)
-		fold->stalled |= !!fold->sum.time[s];
+	fold->stalled |= !!(fold->sum.states & PSI_STALLS);
+	fold->doubt += doubt_of(&fold->sum, (now - fold->at) >> PSI_UNIT_SHIFT);
+	fold->sure &= fold->doubt <= PSI_DOUBT_NS;
 	/* Where nothing has run at all, how much runs at a time is no question. */
 	if (fold->seen.nr && fold->sum.weight)
 		add_looks(&fold->looks, &fold->seen);
@@ -357,6 +391,8 @@ void psi_fold_next(struct psi_fold *fold, bool looked)
 	struct psi_looks *looks = &fold->looks;
 
 	fold->stalled = false;
+	fold->sure = looked && fold->doubt <= PSI_DOUBT_NS;
+	fold->doubt = 0;
 	if (!looked) {
 		*looks = (struct psi_looks) { };
 		fold->looked_at = 0;

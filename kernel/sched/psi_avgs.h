@@ -32,6 +32,7 @@
  * @time:     for each state, sum of times, units; with @weighted of time * weight
  * @weight:   sum of the times not idle, units
  * @longest:  the longest of those
+ * @states:   mask of those that have grown on any CPU
  * @shift:    low bits that weights lack, so that the sums fit; with @weighted
  * @weighted: the usual sum, kernel.psi_interval_weights
  */
@@ -39,6 +40,7 @@ struct psi_sum {
 	u64		time[PSI_NR_STATES];
 	u64		weight;
 	u32		longest;
+	u16		states;
 	u8		shift;
 	bool		weighted;
 };
@@ -85,6 +87,8 @@ struct psi_stall {
  * @looks:    what has been seen up to then
  * @seen:     what has been since; of no use if nothing has run
  * @stalled:  something has stalled in this period
+ * @doubt:    of what totals have grown by in this period, how much depends on looks, ns
+ * @sure:     that was little in the last period, and is in this one: PSI_DOUBT_NS
  * @looked_at: for how many periods it has been looked at; 2 are as good as any number
  * @is_system: of the system, which is never "full" of cpu
  */
@@ -97,13 +101,20 @@ struct psi_fold {
 	struct psi_sum		sum;
 	struct psi_looks	looks;
 	struct psi_looks	seen;
+	u64			doubt;
+	bool			sure;
 	bool			stalled;
 	u8			looked_at;
 	bool			is_system;
 };
 
-/* Of each such time there is one moment at which groups are looked at. */
+/*
+ * Of each such time there is one moment at which groups are looked at; or of each of the longer
+ * ones, where looks make little difference: at most a percent of a period.
+ */
 #define PSI_LOOK_NS		(25 * NSEC_PER_MSEC)
+#define PSI_RARE_LOOK_NS	(8 * PSI_LOOK_NS)
+#define PSI_DOUBT_NS		(PSI_PERIOD_NS / 100)
 
 /**
  * psi_look_is_fold - is a group to be folded when it is looked at?
@@ -168,6 +179,8 @@ struct psi_cpu_split {
  *            see psi_group_stalled()
  * @look_pending: link of psi_look_pending
  * @to_look:  link of the list; psi_fold_lock
+ * @period:   the last one at whose end it was folded; the thread's, as the next one
+ * @steady:   it was at the end of the one before as well
  * @seq:      odd while the thread changes @fold and psi_node::folded
  * @fold:     up to the last fold; the thread's
  * @shown_lock: for what follows
@@ -196,6 +209,8 @@ struct psi_group {
 	atomic_t		looked;
 	struct llist_node	look_pending;
 	struct list_head	to_look;
+	u32			period;
+	bool			steady;
 
 	/* Above, what a wakeup reads; here, what folds write. */
 	seqcount_t		seq ____cacheline_aligned_in_smp;

@@ -313,6 +313,14 @@ static void model_wander(struct model *m, const struct model_load *l, unsigned i
 	m->cpu[task->cpu] = t % 10 < l->stalled / 10 ? STALLED : BUSY;
 }
 
+/* In each other 10 s that is stalled so little that looks make no difference. */
+static void model_by_turns(struct model *m, const struct model_load *l, unsigned int t)
+{
+	model_wander(m, l, t);
+	if (t / 10000 % 2 && t % 200)
+		m->cpu[m->task[0].cpu] = BUSY;
+}
+
 /* All CPUs are busy at the same time, one of them stalled. */
 static void model_bursts(struct model *m, const struct model_load *l, unsigned int t)
 {
@@ -361,6 +369,8 @@ static const struct model_load model_loads[] = {
 	{ "R-4 one that wanders, 8 moves a second", model_wander, 4, .stalled = 70, .mean = 125 },
 	{ "R-4 one that wanders, 200 moves a second", model_wander, 4, .stalled = 70, .mean = 5 },
 	{ "R-4 one that wanders over 64 CPUs", model_wander, 64, .stalled = 70, .mean = 125 },
+	{ "R-4 one that stalls by turns, and wanders", model_by_turns, 4,
+	  .stalled = 70, .mean = 50 },
 	{ "R-4 4 CPUs in bursts together", model_bursts, 4, .busy = 10, .mean = 200 },
 	{ "R-4 16 tasks on 16 CPUs, 10 % busy", model_tasks, 16, 16, 10, 30, 30, 20 },
 	{ "R-4 a hog, and bursts on another CPU", model_hog, .busy = 5, .mean = 200 },
@@ -416,7 +426,7 @@ static void pressure_is_the_truth(struct kunit *test)
 	u32 (*times)[PSI_NR_STATES] = kunit_kcalloc(test, MODEL_CPUS, sizeof(*times), GFP_KERNEL);
 	u64 truth = 0, total, seed = new_seed(test);
 	struct psi_fold fold = { };
-	unsigned int t, look = 20;
+	unsigned int t, step, look = 20;
 	int c, busy, stalled;
 	bool is_fold;
 
@@ -435,15 +445,16 @@ static void pressure_is_the_truth(struct kunit *test)
 			times[c][PSI_MEM_SOME] += m->cpu[c] == STALLED ? 1000 : 0;
 		}
 		t++;
-		is_fold = t == look && psi_look_is_fold(&fold, model_ns(t), 0);
+		is_fold = t == look && (fold.sure || psi_look_is_fold(&fold, model_ns(t), 0));
 		if (is_fold || (t == look && psi_look_is_due(&fold)))
 			psi_fold_look(&fold, busy);
-		if (t == look)
-			look = (t / 25 + 1) * 25 + model_random(m, 25);
 		if (is_fold || !(t % MODEL_PERIOD))
 			model_fold(&fold, times, t);
 		if (!(t % MODEL_PERIOD))
 			psi_fold_next(&fold, true);
+		step = fold.sure ? 200 : 25;
+		if (look <= t || (t % MODEL_PERIOD == 0 && look > t + 50))
+			look = (t / step + 1) * step + model_random(m, step);
 		if (t % 10000)
 			continue;
 

@@ -12,7 +12,9 @@
  * in the last period, or begin to in this one, are looked at forty times a second: how many CPUs
  * are busy? When, depends on the clock alone, and not by regular intervals, as loads may have
  * these. At first such a look is a fold as well, later one in two is, as what a group is
- * like may change within a period.
+ * like may change within a period. Five times a second are enough for a group that stalls so
+ * little that what looks say makes no difference to speak of (PSI_DOUBT_NS); if there are no
+ * others, the thread wakes up no more often.
  *
  * What is not active costs nothing. A group knows the CPUs on which something has happened; a
  * fold visits those. The thread knows the groups that have such CPUs; it visits those, and if
@@ -58,27 +60,31 @@ static u8 psi_interval_weights;
 /* So many CPUs at a time, with preemption off. */
 #define PSI_FOLD_CPUS	16
 
+enum fold_why { FOLD_PERIOD, FOLD_LOOK, FOLD_LAST };
+
 /*
- * One CPU's part of it. If @drop, and nothing happens there any more, it need not be folded
- * again.
+ * One CPU's part of it. At the end of a period, a CPU that is idle need not be folded again. But
+ * if something has happened there, as it does in the group in each period, it will be back
+ * soon, and that costs more than to fold it. Return: true if it is busy.
  */
-static void fold_cpu(struct psi_group *group, int cpu, bool drop)
+static bool fold_cpu(struct psi_group *group, int cpu, enum fold_why why)
 {
 	struct psi_node *node = per_cpu_ptr(group->nodes, cpu);
-	u32 times[PSI_NR_STATES], grown;
+	u32 times[PSI_NR_STATES], grown, left;
 	u16 states;
 
 	states = psi_cpu_times(node, cpu, times);
 	grown = psi_growth(node->folded, times, PSI_ALL_STATES);
 	if (grown)
 		psi_sum_add(&group->fold.sum, times, grown);
-	for (; grown; grown &= grown - 1)
-		node->folded[__ffs(grown)] += times[__ffs(grown)];
+	for (left = grown; left; left &= left - 1)
+		node->folded[__ffs(left)] += times[__ffs(left)];
 	if (unlikely(READ_ONCE(node->flags) & PSI_NODE_MISCOUNTED))
 		pr_warn_once("psi: CPU %d: a count of cgroup %llu fell below zero\n", cpu,
 			     group->id);
-	if (drop && !states)
+	if (why == FOLD_PERIOD && !states && !(grown && group->steady))
 		psi_cpu_idle(node, cpu);
+	return states;
 }
 
 /* Readers try again if they meet it, so it is short. */
@@ -94,18 +100,21 @@ static void change_end(struct psi_group *group)
 	preempt_enable();
 }
 
-static void group_fold(struct psi_group *group, bool drop_idle_cpus)
+static void group_fold(struct psi_group *group, enum fold_why why)
 {
 	int cpu = cpumask_first(group->active), n;
 	struct psi_fold *fold = &group->fold;
+	unsigned int busy = 0;
 
 	do {
 		change_begin(group);
 		for (n = 0; n < PSI_FOLD_CPUS && cpu < nr_cpu_ids; n++) {
-			fold_cpu(group, cpu, drop_idle_cpus);
+			busy += fold_cpu(group, cpu, why);
 			cpu = cpumask_next(cpu, group->active);
 		}
 		if (cpu >= nr_cpu_ids) {
+			if (why == FOLD_LOOK)
+				psi_fold_look(fold, busy);
 			/* Clocks of two CPUs may be in the wrong order. */
 			psi_fold_end(fold, max(local_clock(), fold->at));
 			fold->sum.weighted = READ_ONCE(psi_interval_weights);
@@ -117,19 +126,21 @@ static void group_fold(struct psi_group *group, bool drop_idle_cpus)
 
 static void group_look(struct psi_group *group, u64 now)
 {
-	bool is_fold = psi_look_is_fold(&group->fold, now, (group->id % 2) * PSI_LOOK_NS);
 	unsigned int busy = 0;
 	int cpu;
 
-	if (!is_fold && !psi_look_is_due(&group->fold))
+	if (group->fold.sure ||
+	    psi_look_is_fold(&group->fold, now, (group->id % 2) * PSI_LOOK_NS)) {
+		group_fold(group, FOLD_LOOK);
+		return;
+	}
+	if (!psi_look_is_due(&group->fold))
 		return;
 	for_each_cpu(cpu, group->active)
 		busy += psi_cpu_is_busy(per_cpu_ptr(group->nodes, cpu), cpu);
 	change_begin(group);
 	psi_fold_look(&group->fold, busy);
 	change_end(group);
-	if (is_fold)
-		group_fold(group, false);
 }
 
 /* -------------------------- Who is to be folded -------------------------- */
@@ -143,7 +154,8 @@ static void group_look(struct psi_group *group, u64 now)
  *	CPU	under its rq lock, together with telling the node to notify
  *	group	see unqueue()
  *	timer	runs only while there is a group in the list. Whoever puts one
- *		into an empty psi_fold_pending starts it, unless it is queued.
+ *		into an empty psi_fold_pending starts it, unless it is queued
+ *		for no later time.
  *
  * The thread is exempt from accounting: neither its wakeup nor its sleep is a
  * change, and a system in which nothing else happens stays without a timer.
@@ -153,6 +165,8 @@ static LLIST_HEAD(psi_look_pending);
 static LIST_HEAD(psi_fold_list);	/* psi_fold_lock */
 static LIST_HEAD(psi_fold_round);	/* psi_fold_lock; still to come in this round */
 static LIST_HEAD(psi_look_list);	/* psi_fold_lock; those to look at */
+static LIST_HEAD(psi_rare_list);	/* psi_fold_lock; the same, rarely: psi_fold::sure */
+static LIST_HEAD(psi_look_round);	/* psi_fold_lock; still to come at this moment */
 static DEFINE_MUTEX(psi_fold_lock);	/* those lists, and that groups live */
 
 /*
@@ -183,6 +197,8 @@ static enum hrtimer_restart psi_look_timer_fn(struct hrtimer *timer)
 /* When the periods of all groups have begun, local_clock(), ns; set once. */
 u64 psi_periods_begin;
 
+static u32 psi_period;		/* which one ends in this round */
+
 /* After the end of a period, for clocks that do not run alike. */
 #define PSI_SLACK_NS	NSEC_PER_MSEC
 
@@ -195,14 +211,25 @@ static u64 until_due(void)
 	return PSI_PERIOD_NS - past + PSI_SLACK_NS;
 }
 
-/* So many groups at a moment; the others are next. */
-#define PSI_LOOKS_MAX	100
+/* So many groups at a moment, or at a rare one; the others are next. */
+#define PSI_LOOKS_MAX		100
+#define PSI_RARE_LOOKS_MAX	(8 * PSI_LOOKS_MAX)
+
+static u64 psi_rare_at;		/* the next rare one, local_clock(), ns */
+
+/* One in each time of @step ns: the next one after this. */
+static u64 next_look(u64 now, u64 step)
+{
+	u64 next = div64_u64(now, step) + 1;
+
+	return next * step + mul_u64_u32_shr(step, hash_64(next, 32), 32);
+}
 
 static u64 until_look(void)
 {
-	u64 now = local_clock(), next = div64_u64(now, PSI_LOOK_NS) + 1;
+	u64 now = local_clock();
 
-	return next * PSI_LOOK_NS + mul_u64_u32_shr(PSI_LOOK_NS, hash_64(next, 32), 32) - now;
+	return next_look(now, PSI_LOOK_NS) - now;
 }
 
 static void start_timer(struct hrtimer *timer, u64 ns)
@@ -211,13 +238,15 @@ static void start_timer(struct hrtimer *timer, u64 ns)
 }
 
 /* Something is pending. */
-static void start_if_not_queued(struct hrtimer *timer, u64 ns)
+static void start_if_later(struct hrtimer *timer, u64 ns)
 {
 	/*
-	 * If the timer is queued, or has fired, the thread will look. Before
+	 * If the timer is queued for about then, or has fired, the thread will look. Before
 	 * there is a thread there is no need: the first thing it does is a fold.
 	 */
-	if (smp_load_acquire(&psi_fold_task) && !hrtimer_is_queued(timer))
+	if (smp_load_acquire(&psi_fold_task) &&
+	    (!hrtimer_is_queued(timer) ||
+	     hrtimer_get_remaining(timer) > (s64)(ns + PSI_SLACK_NS)))
 		start_timer(timer, ns);
 }
 
@@ -235,7 +264,7 @@ void psi_group_activate(struct psi_group *group, int cpu)
 	smp_mb__after_atomic();
 	if (!atomic_read(&group->queued) && !atomic_xchg(&group->queued, 1) &&
 	    llist_add(&group->pending, &psi_fold_pending))
-		start_if_not_queued(&psi_fold_timer, until_due());
+		start_if_later(&psi_fold_timer, until_due());
 	if (several && READ_ONCE(group->stalled))
 		psi_group_stalled(group);
 }
@@ -256,7 +285,7 @@ void psi_group_stalled(struct psi_group *group)
 	smp_mb();
 	if (atomic_read(&group->nr_active) > 1 && !atomic_read(&group->looked) &&
 	    !atomic_xchg(&group->looked, 1) && llist_add(&group->look_pending, &psi_look_pending))
-		start_if_not_queued(&psi_look_timer, until_look());
+		start_if_later(&psi_look_timer, until_look());
 }
 
 /* Under psi_fold_lock. Return: false if there is none. */
@@ -273,6 +302,12 @@ static bool take_one_pending(void)
 	return true;
 }
 
+/* At the end of the list in which it belongs. */
+static void look_later(struct psi_group *group)
+{
+	list_move_tail(&group->to_look, group->fold.sure ? &psi_rare_list : &psi_look_list);
+}
+
 /* No more looks, unless the group has stalled meanwhile and is active on several CPUs. */
 static void reconsider_looks(struct psi_group *group)
 {
@@ -284,7 +319,7 @@ static void reconsider_looks(struct psi_group *group)
 	smp_mb();
 	if (READ_ONCE(group->stalled) && atomic_read(&group->nr_active) > 1 &&
 	    !atomic_xchg(&group->looked, 1))
-		list_add_tail(&group->to_look, &psi_look_list);
+		look_later(group);
 }
 
 /* The same for a group that has stalled. */
@@ -299,7 +334,7 @@ static bool take_one_stalled(void)
 	if (!node)
 		return false;
 	group = llist_entry(node, struct psi_group, look_pending);
-	list_add(&group->to_look, &psi_look_list);
+	look_later(group);
 	/* Nothing is active in it any more, and whoever ends looks has been there. */
 	if (!atomic_read(&group->queued))
 		reconsider_looks(group);
@@ -345,37 +380,73 @@ static void begin_round(void)
 		return;
 
 	due = local_clock() + until_due() - PSI_SLACK_NS;
+	psi_period = div64_u64(due - psi_periods_begin + PSI_PERIOD_NS / 2, PSI_PERIOD_NS);
 	guard(mutex)(&psi_fold_lock);
 	list_splice_tail_init(&psi_fold_list, &psi_fold_round);
+}
+
+/*
+ * Nothing has stalled for a period, and each CPU notifies of the next stall again. (One that
+ * begins and ends while this is on its way is found at the end of the period.)
+ */
+static void end_stall(struct psi_group *group)
+{
+	int cpu;
+
+	for_each_cpu(cpu, group->active) {
+		if (!psi_cpu_unstalled(per_cpu_ptr(group->nodes, cpu), cpu))
+			WRITE_ONCE(group->stalled, true);
+		cond_resched();
+	}
 }
 
 /* The end of a group's period. */
 static void fold_one(struct psi_group *group)
 {
-	bool looked = atomic_read(&group->nr_active) > 1;
+	bool looked = atomic_read(&group->nr_active) > 1, was_stalled = group->stalled;
+	struct psi_fold *fold = &group->fold;
 
+	group->steady = psi_period - group->period == 1;
+	group->period = psi_period;
 	/* A stall that begins meanwhile is found, or says so again. */
 	smp_store_mb(group->stalled, false);
-	group_fold(group, true);
+	group_fold(group, FOLD_PERIOD);
 	unqueue(group);
-	if (group->fold.stalled && !group->fold.sum.weighted)
+	if (nr_cpu_ids == 1)
+		return;
+
+	if (fold->stalled && !fold->sum.weighted)
 		WRITE_ONCE(group->stalled, true);
+	else if (was_stalled && !fold->stalled)
+		end_stall(group);
 	looked &= READ_ONCE(group->stalled);
 
 	change_begin(group);
-	psi_fold_next(&group->fold, looked);
+	psi_fold_next(fold, looked);
 	change_end(group);
+	/* What it is like when it is back, nobody knows. */
+	fold->sure &= !!atomic_read(&group->queued);
 
-	/* Of one that is idle, what has been seen is kept; one that is not may have to be begun. */
 	if (!looked || !atomic_read(&group->queued) || !atomic_read(&group->looked))
 		reconsider_looks(group);
+	else if (!list_empty(&group->to_look))
+		look_later(group);
 }
 
 static void end_round(void)
 {
+	u64 now = local_clock();
+
 	if (!list_empty(&psi_fold_list))
 		start_timer(&psi_fold_timer, until_due());
-	if (!list_empty(&psi_look_list))
+	/* The first one, or it would have been seen to. */
+	if (psi_rare_at + PSI_RARE_LOOK_NS < now)
+		psi_rare_at = next_look(now, PSI_RARE_LOOK_NS);
+	if (list_empty(&psi_look_list) && !list_empty(&psi_rare_list))
+		start_timer(&psi_look_timer, max_t(s64, psi_rare_at - now, 0));
+	/* Whoever is pending from now on finds it queued for later. */
+	smp_mb();
+	if (!list_empty(&psi_look_list) || !llist_empty(&psi_look_pending))
 		start_timer(&psi_look_timer, until_look());
 }
 
@@ -397,25 +468,29 @@ static bool fold_next(void)
 }
 
 /* At each of them, or as many as there is time for. */
-static void look_at_groups(void)
+static void look_at_groups(struct list_head *list, unsigned int max)
 {
 	u64 now = local_clock();
-	struct psi_group *group, *first = NULL;
-	int n;
+	struct psi_group *group;
+	unsigned int n;
 
-	for (n = 0; n < PSI_LOOKS_MAX; n++) {
+	scoped_guard(mutex, &psi_fold_lock)
+		list_splice_init(list, &psi_look_round);
+	for (n = 0; n < max; n++) {
 		scoped_guard(mutex, &psi_fold_lock) {
-			group = list_first_entry_or_null(&psi_look_list, struct psi_group, to_look);
-			if (!group || group == first)
+			group = list_first_entry_or_null(&psi_look_round, struct psi_group,
+							 to_look);
+			if (!group)
 				return;
-			list_move_tail(&group->to_look, &psi_look_list);
 			/* That sum is over 2 s. */
 			if (!group->fold.sum.weighted)
 				group_look(group, now);
+			look_later(group);
 		}
-		first = first ?: group;
 		cond_resched();
 	}
+	scoped_guard(mutex, &psi_fold_lock)
+		list_splice_init(&psi_look_round, list);
 }
 
 /* Not at the end of a period, or the moments would not be those that are fixed. */
@@ -424,7 +499,11 @@ static void look_if_due(void)
 	if (!READ_ONCE(psi_look_fired))
 		return;
 	WRITE_ONCE(psi_look_fired, false);
-	look_at_groups();
+	look_at_groups(&psi_look_list, PSI_LOOKS_MAX);
+	if (local_clock() < psi_rare_at)
+		return;
+	look_at_groups(&psi_rare_list, PSI_RARE_LOOKS_MAX);
+	psi_rare_at = next_look(local_clock(), PSI_RARE_LOOK_NS);
 }
 
 static int psi_fold_thread(void *unused)
@@ -494,7 +573,7 @@ void psi_fold_stop(void)
 		psi_fold_task = NULL;
 		put_task_struct(task);
 	}
-	group_fold(&psi_system, false);
+	group_fold(&psi_system, FOLD_LAST);
 }
 
 static int __init psi_fold_init(void)

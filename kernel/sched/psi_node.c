@@ -837,6 +837,19 @@ void psi_node_set_idle(struct psi_node *node)
 }
 
 /**
+ * psi_node_set_unstalled - it is of interest when the node gets stalled
+ * @node: a node, idle or not
+ *
+ * Return: false if it is stalled already.
+ */
+bool psi_node_set_unstalled(struct psi_node *node)
+{
+	node = bottom(node);
+	node->notify |= PSI_SOME_STATES;
+	return !(node->states & PSI_SOME_STATES);
+}
+
+/**
  * psi_node_is_followed - does the parent look at this node?
  * @node: the node
  *
@@ -943,7 +956,7 @@ u16 psi_growth(const u32 folded[], u32 times[], u16 states)
 			continue;
 		}
 		times[s] = min(psi_elapsed(folded[s], times[s]), times[part_of[s]]);
-		grown |= BIT(s);
+		grown |= times[s] ? BIT(s) : 0;
 	}
 	return grown;
 }

@@ -80,6 +80,7 @@ enum psi_state {
 };
 
 #define PSI_ALL_STATES		((u16)GENMASK(PSI_NR_STATES - 1, 0))
+#define PSI_STALLS		((u16)GENMASK(PSI_NR_STALLS - 1, 0))
 
 /* Whoever is stalled is in one of these, but for interrupts. */
 #define PSI_SOME_STATES		(BIT(PSI_IO_SOME) | BIT(PSI_MEM_SOME) | BIT(PSI_CPU_SOME))
@@ -273,6 +274,7 @@ u16 psi_growth(const u32 folded[], u32 times[], u16 states);
 bool psi_node_set_parent(struct psi_node *node, struct psi_node *parent, u32 now);
 void psi_node_set_notify(struct psi_node *node, enum psi_state stall);
 void psi_node_set_idle(struct psi_node *node);
+bool psi_node_set_unstalled(struct psi_node *node);
 bool psi_node_is_followed(const struct psi_node *node);
 void psi_node_forget(struct psi_node *node);
 u16 psi_node_states(const struct psi_node *node);

@@ -1027,6 +1027,13 @@ static void a_first_stall_is_told(struct kunit *test)
 	psi_node_change((struct psi_change) { leaf, run, 0 }, f->now);
 	leaf->notify &= ~psi_trigger_unwatched(group, PSI_SOME_STATES);
 	KUNIT_EXPECT_FALSE(test, psi_node_change((struct psi_change) { leaf, 0, run }, f->now));
+	KUNIT_EXPECT_FALSE(test, psi_node_set_unstalled(middle));
+	leaf->notify = 0;
+	psi_node_change((struct psi_change) { leaf, run, 0 }, f->now);
+
+	/* A period without one, though never idle. */
+	KUNIT_EXPECT_TRUE(test, psi_node_set_unstalled(middle));
+	KUNIT_EXPECT_TRUE(test, psi_node_change((struct psi_change) { leaf, 0, run }, f->now));
 	psi_node_change((struct psi_change) { leaf, run, 0 }, f->now);
 }
 
