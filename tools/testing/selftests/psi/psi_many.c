@@ -444,16 +444,29 @@ static void toggle(const char *group)
 	psi_note("switched within %llu us", longest / NSEC_PER_USEC);
 }
 
+static __u64 ran_ns(pid_t pid)
+{
+	char path[64], text[128];
+
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", pid);
+	REQUIRE(read_text(path, text, sizeof(text)) > 0, "needs schedstat");
+	return strtoull(text, NULL, 10);
+}
+
 /* First with tasks that are anything now and then, then with two that share a CPU. */
 static enum psi_result many_children(void)
 {
 	const char *parent = make_children(scaled(CHILDREN));
 	struct expected e[] = {
-		{ parent, PSI_CPU, 100, 0 },
 		{ child(parent, 0), PSI_CPU, 50, 50 },
 		{ child(parent, 1), PSI_CPU, 0, 0 },
 		{ child(parent, BUSY_CHILDREN - 1), PSI_CPU, 50, 50 },
 	};
+	struct psi_sample from, to;
+	struct psi_share share;
+	double others;
+	pid_t pid[2];
+	__u64 ran;
 	int i;
 
 	pin_to_cpu(online_cpus() - 1);
@@ -462,11 +475,23 @@ static enum psi_result many_children(void)
 	toggle(parent);
 	stop_all_loads();
 
-	start_in_group(e[1].group, 0, spin, NULL);
-	start_in_group(e[3].group, 0, spin, NULL);
+	pid[0] = start_in_group(e[0].group, 0, spin, NULL);
+	pid[1] = start_in_group(e[2].group, 0, spin, NULL);
 	toggle(parent);
 	sleep_ms(200);
+	ran = ran_ns(pid[0]) + ran_ns(pid[1]);
+	EXPECT(!read_group(parent, PSI_CPU, &from), "cannot read");
 	expect_shares(e, ARRAY_SIZE(e), 1500, 2);
+	EXPECT(!read_group(parent, PSI_CPU, &to), "cannot read");
+	ran = ran_ns(pid[0]) + ran_ns(pid[1]) - ran;
+
+	/* Full is when others run: this process, and what earlier cases have left. */
+	share = psi_share(&from, &to);
+	others = 100 - ran / (share.seconds * 1e7);
+	psi_note("parent: some %.2f %% full %.2f %%, others %.2f %%", share.some, share.full,
+		 others);
+	EXPECT(close_to(share.some, 100, 2) && close_to(share.full, others, 1),
+	       "full is not when others run");
 	stop_all_loads();
 	expect_still(parent);
 	EXPECT(!remove_all_groups(), "they cannot be removed");
