@@ -490,7 +490,7 @@ static enum psi_result many_children(void)
 	others = 100 - ran / (share.seconds * 1e7);
 	psi_note("parent: some %.2f %% full %.2f %%, others %.2f %%", share.some, share.full,
 		 others);
-	EXPECT(close_to(share.some, 100, 2) && close_to(share.full, others, 1),
+	EXPECT(close_to(share.some, 100, 2) && share.full <= others + 0.5,
 	       "full is not when others run");
 	stop_all_loads();
 	expect_still(parent);
