@@ -53,7 +53,7 @@
  * little ahead of it.
  *
  * Who calls whom: the scheduler calls the hooks here; these call psi_node.c, and
- * where something begins that somebody waits for, down to psi_avgs.c
+ * where something begins that somebody waits for, down to psi_fold.c
  * (psi_group_activate()) and psi_trigger.c (psi_trigger_notify()), both of which
  * only leave a note for their threads. Those threads, readers and cgroups need to
  * know about nodes of a CPU, and get that from here by what psi_cpu.h declares.
@@ -208,6 +208,28 @@ static __always_inline void nodes_write_end(struct rq *rq)
 	psi_debug_written(rq);
 }
 
+static noinline void watch_states(struct psi_node *node, int cpu, u8 states)
+{
+	struct rq *rq = cpu_rq(cpu);
+
+	nodes_write_begin(rq, sched_now(rq));
+	psi_node_set_notify(node, states);
+	nodes_write_end(rq);
+}
+
+/* A node is not idle any more. Return: of which states it has to notify. */
+static u8 activate(struct psi_node *node, int cpu)
+{
+	u8 watched;
+
+	psi_group_activate(node->group, cpu);
+	/* After the barrier there, which pairs with the one in is_over() of psi_trigger.c. */
+	watched = psi_trigger_watched(node->group);
+	if (watched & ~node->notify)
+		watch_states(node, cpu, watched);
+	return watched;
+}
+
 /*
  * In a node, or above it, something has begun that somebody wants to know.
  * @instant are states that have no beginning and end.
@@ -224,13 +246,11 @@ static noinline void notify_from(struct psi_node *node, int cpu, u8 instant)
 			states = node->states;
 
 		begun = (states | instant) & node->notify;
-		if (begun & BIT(PSI_NONIDLE)) {
-			node->notify &= ~BIT(PSI_NONIDLE);
-			psi_group_activate(node->group, cpu);
-		}
-		begun &= ~BIT(PSI_NONIDLE);
-		if (begun)
-			node->notify &= ~psi_trigger_notify(node->group, begun);
+		node->notify &= ~begun;
+		if (begun & BIT(PSI_NONIDLE))
+			begun |= (states | instant) & activate(node, cpu);
+		if (begun & ~BIT(PSI_NONIDLE))
+			psi_trigger_notify(node->group, begun);
 		if (stalled)
 			psi_group_stalled(node->group);
 	}
@@ -1178,41 +1198,24 @@ bool psi_cpu_unstalled(struct psi_node *node, int cpu)
 }
 
 /**
- * psi_cpu_in_state - is the node in a state?
- * @node:  the node
- * @cpu:   the CPU it belongs to
- * @state: the state
+ * psi_cpu_watch - call psi_trigger_notify() when a state begins
+ * @node:   the node
+ * @cpu:    the CPU it belongs to
+ * @state:  the state, which has triggers
  *
  * Changes of the node are ordered against this, by the CPU's rq lock, which this
  * takes.
  *
  * Context: interrupts on.
- * Return: true if so.
+ * Return: true if the node is in that state.
  */
-bool psi_cpu_in_state(const struct psi_node *node, int cpu, enum psi_state state)
+bool psi_cpu_watch(struct psi_node *node, int cpu, enum psi_state state)
 {
 	guard(rq_lock_irq)(cpu_rq(cpu));
 
+	if (!(node->notify & BIT(state)))
+		watch_states(node, cpu, BIT(state));
 	return psi_node_states(node) & BIT(state);
-}
-
-/**
- * psi_cpu_watch - call psi_trigger_notify() when a state begins
- * @node:   the node
- * @cpu:    the CPU it belongs to
- * @state:  the state, which is watched
- *
- * Takes the CPU's rq lock.
- *
- * Context: interrupts on.
- */
-void psi_cpu_watch(struct psi_node *node, int cpu, enum psi_state state)
-{
-	guard(rq_lock_irq)(cpu_rq(cpu));
-
-	nodes_write_begin(cpu_rq(cpu), sched_now(cpu_rq(cpu)));
-	psi_node_set_notify(node, state);
-	nodes_write_end(cpu_rq(cpu));
 }
 
 /* ------------------------ What tracing needs ------------------------ */

@@ -165,8 +165,6 @@ struct psi_cpu_split {
  * @parent:   the group above, switched on or not; fixed
  * @refs:     whoever needs its memory: who made it, and groups below. Not of the system.
  * @monitors: who wants to know of its stalls, by psi_trigger.c's threads; see there
- * @watching: states of which all nodes notify; atomic, see psi_trigger.c
- * @unwatched_at: when the last trigger of a state went, jiffies
  * @active:   CPUs on which there may be something to fold. Set under a CPU's rq
  *            lock, cleared under that by the thread that folds.
  * @nr_active: how many; atomic
@@ -212,7 +210,7 @@ struct psi_group {
 	u32			period;
 	bool			steady;
 
-	/* Above, what a wakeup reads; here, what folds write. */
+	/* Above, what a wakeup reads, but for who has triggers; here, what folds write. */
 	seqcount_t		seq ____cacheline_aligned_in_smp;
 	struct psi_fold		fold;
 	raw_spinlock_t		shown_lock;
@@ -220,8 +218,6 @@ struct psi_group {
 	struct psi_cpu_split	shown_split;
 
 	struct psi_monitors	monitors[PSI_NR_POLLERS];
-	atomic_t		watching;
-	unsigned long		unwatched_at;
 	bool			ns_ended;
 	struct hlist_head	ns_files;
 	struct psi_causes	causes;

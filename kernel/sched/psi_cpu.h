@@ -20,8 +20,7 @@ u16 psi_cpu_times(const struct psi_node *node, int cpu, u32 times[]);
 bool psi_cpu_is_busy(const struct psi_node *node, int cpu);
 void psi_cpu_idle(struct psi_node *node, int cpu);
 bool psi_cpu_unstalled(struct psi_node *node, int cpu);
-bool psi_cpu_in_state(const struct psi_node *node, int cpu, enum psi_state state);
-void psi_cpu_watch(struct psi_node *node, int cpu, enum psi_state state);
+bool psi_cpu_watch(struct psi_node *node, int cpu, enum psi_state state);
 void psi_exempt_current(void);
 
 /* for cgroups */

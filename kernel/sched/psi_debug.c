@@ -17,8 +17,8 @@
  *			that what each node should have counted, in which states it
  *			should be, and by the hierarchy of groups to which node it
  *			should belong. No state has lasted for longer than the time
- *			not idle, nor "full" than "some". It notifies of all that
- *			psi_group::watching says.
+ *			not idle, nor "full" than "some". It notifies of what
+ *			pollers that rest rely on.
  *
  * The first difference is reported, with the last changes of that CPU. After that
  * nothing is looked at any more: one mistake causes many.
@@ -29,6 +29,7 @@
  */
 #include <linux/atomic.h>
 #include <linux/cleanup.h>
+#include <linux/cpumask.h>
 #include <linux/debugfs.h>
 #include <linux/init.h>
 #include <linux/jiffies.h>
@@ -45,6 +46,7 @@
 #include "psi_avgs.h"
 #include "psi_debug.h"
 #include "psi_hooks.h"
+#include "psi_trigger.h"
 
 #define NR_CHANGES	32
 
@@ -383,14 +385,15 @@ static void check_place(struct psi_group *group, const struct psi_node *node, in
 		fail(cpu, "level %d follows what is not below it", node->level);
 }
 
-/* Whoever makes a trigger relies on that. */
+/* One that is idle need not: it notifies when it leaves idleness. */
 static void check_watched(const struct psi_group *group, const struct psi_node *node, int cpu)
 {
-	unsigned int watching = atomic_read(&group->watching);
+	u8 should = psi_trigger_resting(group);
 
-	if (watching & ~node->notify)
+	if (cpumask_test_cpu(cpu, group->active) && should &&
+	    (should & ~node->notify || psi_node_follows(node)))
 		fail(cpu, "level %d notifies of %02x, should of %02x", node->level, node->notify,
-		     watching);
+		     should);
 }
 
 /* No time is longer than that of which it is a part. */

@@ -314,7 +314,7 @@ static bool node_is_watched(struct psi_node *node)
 	u8 stalls = node->notify & ~BIT(PSI_NONIDLE);
 
 	if (stalls)
-		node->notify &= ~psi_trigger_unwatched(node->group, stalls);
+		node->notify &= BIT(PSI_NONIDLE) | psi_trigger_watched(node->group);
 	return node->notify & ~BIT(PSI_NONIDLE);
 }
 
@@ -812,14 +812,14 @@ void psi_node_set_traced(struct psi_node *node, bool traced)
 }
 
 /**
- * psi_node_set_notify - a stall is of interest when it begins
- * @node:  the node, which counts for itself until psi_trigger_unwatched() says that no stall
+ * psi_node_set_notify - stalls are of interest when they begin
+ * @node:   the node, which counts for itself until psi_trigger_watched() says that no stall
  *	   is of interest any more
- * @stall: the stall
+ * @stalls: mask of them
  */
-void psi_node_set_notify(struct psi_node *node, enum psi_state stall)
+void psi_node_set_notify(struct psi_node *node, u8 stalls)
 {
-	node->notify |= BIT(stall);
+	node->notify |= stalls;
 	if (psi_node_follows(node))
 		unfollow(node);
 }

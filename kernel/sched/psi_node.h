@@ -272,7 +272,7 @@ bool psi_node_switch(struct psi_change prev, struct psi_change next, u32 now);
 bool psi_node_irq(struct psi_node *node, u32 units);
 u16 psi_growth(const u32 folded[], u32 times[], u16 states);
 bool psi_node_set_parent(struct psi_node *node, struct psi_node *parent, u32 now);
-void psi_node_set_notify(struct psi_node *node, enum psi_state stall);
+void psi_node_set_notify(struct psi_node *node, u8 stalls);
 void psi_node_set_idle(struct psi_node *node);
 bool psi_node_set_unstalled(struct psi_node *node);
 bool psi_node_is_followed(const struct psi_node *node);
@@ -285,6 +285,6 @@ void psi_node_set_traced(struct psi_node *node, bool traced);
 void psi_trace_states(const struct psi_node *node, u16 was);
 
 /* psi_trigger.c */
-u8 psi_trigger_unwatched(struct psi_group *group, u8 states);
+u8 psi_trigger_watched(const struct psi_group *group);
 
 #endif /* _KERNEL_SCHED_PSI_NODE_H */

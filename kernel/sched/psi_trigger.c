@@ -10,8 +10,8 @@
  * real-time priority, for triggers whose opener had CAP_SYS_RESOURCE, and
  * psi_poll_user, of normal priority, for those of all others (R-8).
  *
- * A monitor that was quiet for a window is not looked at any more. The group's nodes
- * notify when a state begins (psi_node::notify). That is in the scheduler, where
+ * A monitor that was quiet for a window rests: it is not looked at any more. The group's
+ * nodes notify when the state begins (psi_node::notify). That is in the scheduler, where
  * nothing can be woken, so the group's psi_monitors are put on the poller's list of
  * those pending, and an irq_work wakes the thread. While a state is set in
  * psi_monitors::notified, all monitors of that state are being looked at or will be
@@ -23,28 +23,22 @@
  *		what happens after that finds the bit clear (is_over()), sets
  *		it, and that is seen before the monitor rests.
  *
- * Making a trigger may visit all CPUs under their rq locks, to have the nodes notify, but
- * only if they do not yet; and nobody visits them when a trigger goes. Otherwise anybody
- * could take these locks all day (R-8). psi_group::watching says of which states all nodes
- * notify. Such a state may have no trigger any more. A node that notices (the state begins
- * there, or the node might follow another one if it did not notify) stops by itself:
+ * Nodes are made to notify only then, once, as nobody needs it while monitors are looked at,
+ * and anybody could take rq locks all day if making a trigger took them (R-8). Those of CPUs
+ * in psi_group::active are visited. Another one notifies when it leaves idleness, and then
+ * of all states that have triggers:
  *
- *	a trigger is made (watch())		a node, its rq lock held
- *	1 psi_monitors::watched	= 1		A watched == 0?
+ *	the poller (is_over())			a CPU, its rq lock held (notify_from())
+ *	psi_monitors::watched was set long ago	is put into @active
  *	  barrier				  barrier
- *	2 watching == 1? then that is all	B watching = 0
- *	3 each node, with its rq lock:		  barrier
- *	  psi_node::notify = 1			C watched == 0?
- *	  barrier				D psi_node::notify = 0
- *	4 watching = 1
- *	  barrier
+ *	is the CPU in @active?			watched?
+ *	then, with its rq lock:			then psi_node::notify is set
+ *	  psi_node::notify is set
  *
- * Whoever has a CPU's rq lock and finds watching == 1 finds the node there notifying. A to
- * D and 3 do not mix, for one node. If 3 comes later it makes up for D. If it comes first, A
- * finds what 1 wrote, unless that trigger has gone since; but then 4 was before A, and so
- * B takes back what 4 said. It is still so when a trigger has been made: one that goes
- * on with 3 has visited all nodes, and A finds it from then on. One that stops at 2 has seen
- * no B since the last 4; any B comes after 2, and then C finds what 1 wrote.
+ * At least one of the two finds what the other has written. When a trigger goes nobody visits
+ * the nodes. One that notices, as it might follow another one if it did not notify, stops by
+ * itself. A trigger that is made meanwhile does not rest before it has visited that CPU,
+ * which is after that.
  *
  * A look at a monitor visits its triggers only if one of them may have an event, or a window
  * of theirs ends. Of neighbours whose windows have become the same, one is visited for all,
@@ -73,9 +67,9 @@
  *			after its files are gone and with them its triggers. It
  *			may then still be pending; psi_trigger_forget().
  *
- * Who calls whom: files and psi_avgs.c call down to here, and so does psi.c with
- * psi_trigger_notify(). This file reads totals from psi_avgs.h, and asks psi.c about
- * nodes by what psi_cpu.h declares.
+ * Who calls whom: files and psi_avgs.c call down to here, and so do psi.c and psi_node.c with
+ * psi_trigger_notify() and psi_trigger_watched(). This file reads totals from psi_avgs.h, and
+ * asks psi.c about nodes by what psi_cpu.h declares.
  *
  * Locking: psi_poller::lock (interrupts on) for everything that a thread looks at:
  * its queue, the groups' monitors, triggers but for their @event. Whoever holds it
@@ -162,7 +156,6 @@ static struct psi_poller psi_pollers[PSI_NR_POLLERS];
  * @next_total: up to this total none of @triggers has an event,
  * @next_end: unless it is later than this: a window of theirs ends, ns
  * @next_size: of their shortest window, ns
- * @quiet:    it is not looked at until the state begins
  * @look:     of psi_poller::looks
  * @member:   of psi_monitors::monitors
  *
@@ -179,7 +172,6 @@ struct psi_monitor {
 	u64			next_total;
 	u64			next_end;
 	u64			next_size;
-	bool			quiet;
 	struct timerqueue_node	look;
 	struct list_head	member;
 };
@@ -233,61 +225,77 @@ static void notify(struct psi_poller *p, struct psi_monitors *ms, u8 states)
 }
 
 /**
- * psi_trigger_notify - states have begun of which a node has to notify
- * @group:  the node's group
- * @states: mask of enum psi_state, stalls only
+ * psi_trigger_watched - which states have triggers?
+ * @group: a group
  *
- * Context: rq lock held.
- * Return: as psi_trigger_unwatched().
+ * Context: any; for nodes, the CPU's rq lock held.
+ * Return: mask of enum psi_state, stalls only. No trigger needs to be notified of others.
  */
-u8 psi_trigger_notify(struct psi_group *group, u8 states)
+u8 psi_trigger_watched(const struct psi_group *group)
 {
-	struct psi_monitors *ms;
-	int i;
-
-	/* Pairs with the one in is_over(): the CPU is in @active before. */
-	smp_mb();
-	for (i = 0; i < PSI_NR_POLLERS; i++) {
-		ms = &group->monitors[i];
-		notify(&psi_pollers[i], ms, states & READ_ONCE(ms->watched));
-	}
-	return psi_trigger_unwatched(group, states);
-}
-
-/* Those of which there are no triggers. */
-static u8 without_triggers(const struct psi_group *group, u8 states)
-{
+	u8 states = 0;
 	int i;
 
 	for (i = 0; i < PSI_NR_POLLERS; i++)
-		states &= ~READ_ONCE(group->monitors[i].watched);
+		/* Pairs with the one in trigger_stop(). */
+		states |= smp_load_acquire(&group->monitors[i].watched);
 	return states;
 }
 
 /**
- * psi_trigger_unwatched - of which states need a node not notify any more?
+ * psi_trigger_notify - states have begun of which a node has to notify
  * @group:  the node's group
- * @states: those of which it does, stalls only
+ * @states: mask of enum psi_state, stalls only
+ *
+ * Monitors that rest again have the node notify again.
  *
  * Context: rq lock held.
- * Return: mask of them; the caller takes them out of psi_node::notify, with that lock.
  */
-u8 psi_trigger_unwatched(struct psi_group *group, u8 states)
+void psi_trigger_notify(struct psi_group *group, u8 states)
 {
-	states = without_triggers(group, states);
-	if (likely(!states))
-		return 0;
+	int i;
 
-	/* Whoever makes and closes triggers all the time does not visit all CPUs each time. */
-	if (jiffies - READ_ONCE(group->unwatched_at) < HZ)
-		return 0;
-
-	/* A full barrier before and after; the latter pairs with the one in watch(). */
-	atomic_fetch_andnot(states, &group->watching);
-	return without_triggers(group, states);
+	for (i = 0; i < PSI_NR_POLLERS; i++)
+		notify(&psi_pollers[i], &group->monitors[i],
+		       states & READ_ONCE(group->monitors[i].watched));
 }
 
+#ifdef CONFIG_PSI_DEBUG
+/* Of which states does an active node have to notify? Its CPU's rq lock is held. */
+u8 psi_trigger_resting(const struct psi_group *group)
+{
+	const struct psi_monitors *ms;
+	u8 states = 0, notified;
+
+	for (ms = group->monitors; ms < group->monitors + PSI_NR_POLLERS; ms++) {
+		notified = atomic_read(&ms->notified);
+		/* Before @resting: a monitor that is notified rests until the poller comes. */
+		smp_rmb();
+		states |= READ_ONCE(ms->resting) & ~notified;
+	}
+	return states;
+}
+#endif
+
 /* ------------------------------ The pollers ------------------------------ */
+
+static struct psi_monitors *monitors_of(const struct psi_monitor *m)
+{
+	return &m->group->monitors[m->poller - psi_pollers];
+}
+
+static bool is_resting(const struct psi_monitor *m)
+{
+	return monitors_of(m)->resting & BIT(m->state);
+}
+
+static void set_resting(const struct psi_monitor *m, bool rests)
+{
+	struct psi_monitors *ms = monitors_of(m);
+
+	WRITE_ONCE(ms->resting, rests ? ms->resting | BIT(m->state) :
+					ms->resting & ~BIT(m->state));
+}
 
 static bool is_queued(const struct psi_monitor *m)
 {
@@ -313,7 +321,7 @@ static ktime_t next_look(const struct psi_monitor *m, u64 now)
 
 static void wait_for_look(struct psi_monitor *m, u64 now)
 {
-	m->quiet = false;
+	set_resting(m, false);
 	dequeue(m);
 	if (is_idle(m))
 		return;
@@ -337,17 +345,15 @@ static bool is_over(struct psi_group *group, struct psi_monitors *ms, enum psi_s
 	u64 when;
 	int cpu;
 
-	atomic_andnot(BIT(state), &ms->notified);
-
 	/*
-	 * Pairs with the one in psi_trigger_notify(): a CPU that is not yet in
-	 * @active will notify. Of the others, a state that has begun without
+	 * A full barrier, which pairs with the one in psi_group_activate(): a CPU that is not
+	 * yet in @active will notify. Of the others, a state that has begun without
 	 * notifying has done so before our turn with the rq lock: either it is
 	 * still there, or the total has grown.
 	 */
-	smp_mb__after_atomic();
+	atomic_fetch_andnot(BIT(state), &ms->notified);
 	for_each_cpu(cpu, group->active) {
-		if (psi_cpu_in_state(per_cpu_ptr(group->nodes, cpu), cpu, state))
+		if (psi_cpu_watch(per_cpu_ptr(group->nodes, cpu), cpu, state))
 			return false;
 		cond_resched();
 	}
@@ -385,9 +391,9 @@ static bool is_quiet(const struct psi_monitor *m)
 /* The monitor seems to have nothing more to see. Ask the CPUs. */
 static void finish_quiet(struct psi_poller *p, struct psi_monitor *m, u64 now)
 {
-	struct psi_monitors *ms = &m->group->monitors[p - psi_pollers];
-	enum psi_state state = m->state;
+	struct psi_monitors *ms = monitors_of(m);
 	struct psi_group *group = m->group;
+	enum psi_state state = m->state;
 	u64 seen = m->track.seen;
 	bool over;
 
@@ -398,7 +404,7 @@ static void finish_quiet(struct psi_poller *p, struct psi_monitor *m, u64 now)
 
 	/* It may have begun since then, or there is a new trigger. */
 	if (over && !(atomic_read(&ms->notified) & BIT(state)) && is_quiet(m))
-		m->quiet = true;
+		set_resting(m, true);
 	else
 		resume(m, now);
 }
@@ -558,14 +564,14 @@ static void look_at(struct psi_poller *p, struct psi_monitor *m)
 		wait_for_look(m, when);
 }
 
-/* All quiet monitors of the states that have begun are to be looked at. */
+/* All monitors that rest of the states that have begun are to be looked at. */
 static void take_in(struct psi_monitors *ms)
 {
 	int notified = atomic_fetch_andnot(PSI_NOTIFY_PENDING, &ms->notified);
 	struct psi_monitor *m;
 
 	list_for_each_entry(m, &ms->monitors, member)
-		if (m->quiet && notified & BIT(m->state))
+		if (is_resting(m) && notified & BIT(m->state))
 			resume(m, ktime_get_ns());
 }
 
@@ -661,22 +667,6 @@ static int psi_poll_thread(void *poller)
 
 /* ------------------------------- Triggers ------------------------------- */
 
-/* Let all nodes notify of the state. Others may be about the same. */
-static void watch_nodes(struct psi_group *group, enum psi_state state)
-{
-	int cpu;
-
-	for_each_possible_cpu(cpu) {
-		psi_cpu_watch(per_cpu_ptr(group->nodes, cpu), cpu, state);
-		cond_resched();
-	}
-	/*
-	 * A full barrier before and after: all of them have been visited; what unwatch() writes,
-	 * and makes a node take this back, comes later.
-	 */
-	atomic_fetch_or(BIT(state), &group->watching);
-}
-
 static struct psi_monitor *find_monitor(struct psi_monitors *ms, enum psi_state state)
 {
 	struct psi_monitor *m;
@@ -688,8 +678,8 @@ static struct psi_monitor *find_monitor(struct psi_monitors *ms, enum psi_state 
 }
 
 /*
- * One trigger more, in the monitor of its state; if there is none, that is @added. From now
- * on all nodes notify of the state. Return: the monitor.
+ * One trigger more, in the monitor of its state; if there is none, that is @added. Return: the
+ * monitor.
  */
 static struct psi_monitor *join_monitor(struct psi_monitors *ms, struct psi_monitor *added)
 {
@@ -706,21 +696,15 @@ static struct psi_monitor *join_monitor(struct psi_monitors *ms, struct psi_moni
 	}
 	m->nr++;
 	spin_unlock(&p->lock);
-
-	/* Pairs with the one in psi_trigger_unwatched(). */
-	smp_mb();
-	/* Also if it is not the first one: that may be still on its way through them. */
-	if (!(atomic_read(&m->group->watching) & BIT(state)))
-		watch_nodes(m->group, state);
 	return m;
 }
 
-/* One less. Nodes find out by themselves, a second later. */
+/* One less. Nodes find out by themselves. */
 static void trigger_stop(struct psi_trigger *t)
 {
 	struct psi_monitor *m = t->monitor;
 	struct psi_poller *p = m->poller;
-	struct psi_monitors *ms = &m->group->monitors[p - psi_pollers];
+	struct psi_monitors *ms = monitors_of(m);
 	struct psi_trigger *other;
 
 	spin_lock(&p->lock);
@@ -733,8 +717,9 @@ static void trigger_stop(struct psi_trigger *t)
 	if (--m->nr) {
 		m = NULL;
 	} else {
-		WRITE_ONCE(m->group->unwatched_at, jiffies);
-		WRITE_ONCE(ms->watched, ms->watched & ~BIT(m->state));
+		set_resting(m, false);
+		/* A node that sees it does not notify any more, and need not (psi_debug.c). */
+		smp_store_release(&ms->watched, ms->watched & ~BIT(m->state));
 		list_del(&m->member);
 		/* Nor does the thread wake up for it. */
 		if (first_look(p) == m)
@@ -759,7 +744,7 @@ static void trigger_join(struct psi_trigger *t, u64 now)
 	expect(m, &t->window);
 	m->track.step = min(m->track.step, div_u64(m->next_size, PSI_LOOKS_PER_WINDOW));
 	/* The thread comes back to it, or may be late for it already. */
-	if (m->quiet || m == m->poller->current_monitor ||
+	if (is_resting(m) || m == m->poller->current_monitor ||
 	    (is_queued(m) && m->look.expires <= next_look(m, now)))
 		return;
 	wait_for_look(m, now);
@@ -792,7 +777,7 @@ static void trigger_again(struct psi_trigger *t)
 
 	spin_lock(&p->lock);
 	if (list_empty(&t->link)) {
-		if (now >= t->window.end && t->monitor->quiet)
+		if (now >= t->window.end && is_resting(t->monitor))
 			psi_window_begin(&t->window, now, t->monitor->track.seen);
 		else if (now >= t->window.end)
 			t->window.start = PSI_WINDOW_NEXT;

@@ -28,6 +28,8 @@ enum psi_poller_kind {
 /**
  * struct psi_monitors - what one of the two pollers has to do with one group
  * @watched:  states with triggers; psi_poller::lock, read by the scheduler without
+ * @resting:  those of @watched at which the poller looks no more until it is notified;
+ *            psi_poller::lock, read by psi_debug.c without
  * @notified: states of which the poller knows, or will, that they have begun; atomic,
  *            see psi_trigger_notify()
  * @pending:  link of psi_poller::pending
@@ -35,6 +37,7 @@ enum psi_poller_kind {
  */
 struct psi_monitors {
 	u8			watched;
+	u8			resting;
 	atomic_t		notified;
 	struct llist_node	pending;
 	struct list_head	monitors;
@@ -60,7 +63,10 @@ __poll_t psi_trigger_poll(struct psi_listener *l, struct file *file,
 void psi_trigger_close(struct psi_listener *l);
 
 /* for psi.c */
-u8 psi_trigger_notify(struct psi_group *group, u8 states);
+void psi_trigger_notify(struct psi_group *group, u8 states);
+
+/* for psi_debug.c */
+u8 psi_trigger_resting(const struct psi_group *group);
 
 /* the threads */
 int psi_pollers_start(void);
