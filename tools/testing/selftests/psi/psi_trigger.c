@@ -845,6 +845,33 @@ static enum psi_result nobody_after_a_minute(void)
 	return PSI_PASS;
 }
 
+/* ---- a poller that rests ---- */
+
+/*
+ * When the poller stops looking, the CPU is idle, and no fold visits it. When it leaves idleness,
+ * and when "some" begins there, there is nothing to tell yet.
+ */
+static enum psi_result full_after_some(void)
+{
+	const char *disk = slow_disk(50);
+	int cpu = online_cpus() - 1, fd;
+	pid_t spinner;
+
+	REQUIRE(cpu, "needs a second CPU");
+	REQUIRE(disk, "needs null_blk with configfs");
+	pin_to_cpu(0);
+	sleep_ms(6000);
+	fd = must_open_trigger(IO, true, "full 100000 500000");
+	sleep_ms(1500);
+	spinner = start_load(cpu, spin, NULL);
+	sleep_ms(200);
+	start_load(cpu, read_disk, (void *)disk);
+	EXPECT(!poll_event(fd, 1000), "an event while the CPU is busy");
+	stop_load(spinner);
+	EXPECT(poll_event(fd, 2000) == POLLPRI, "no event");
+	return PSI_PASS;
+}
+
 /* ---- how many events ---- */
 
 #define STEADY_WINDOWS	12
@@ -1540,6 +1567,8 @@ static const struct psi_case cases[] = {
 	{ "R-13 up to ten looks per window, where there may be an event", not_idle },
 	{ "R-13 nothing looks at an event that is not taken", untaken },
 	{ "R-13 a busy task alone is nothing to look at", busy_alone },
+	{ "R-13 full that begins after some, where the poller rests", full_after_some,
+	  .min_cpus = 2 },
 	{ "R-13 a trigger that is made when the last one has gone", made_anew },
 	{ "R-13 triggers amid others that come and go", others_come_and_go },
 	{ "R-13 2000 triggers fire, and go", many },
