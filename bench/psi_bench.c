@@ -430,6 +430,51 @@ static void bench_move(void)
 
 /* ---- a group ---- */
 
+#define GROUPS_BELOW	20
+
+static void make_below(const char *group)
+{
+	char below[GROUP_PATH + 8];
+	int i;
+
+	for (i = 0; i < GROUPS_BELOW; i++) {
+		sprintf(below, "%s/%d", group, i);
+		check(!mkdir(below, 0755), below);
+	}
+}
+
+/* One of two values after the other. */
+static double writes(const char *group, const char *file, const char * const values[2])
+{
+	int fd = open_in_group(group, file, O_WRONLY), i;
+	double ns[SAMPLES];
+	__u64 from;
+
+	check(fd >= 0, file);
+	for (i = 0; i < SAMPLES; i++) {
+		from = now_ns();
+		check(pwrite(fd, values[i % 2], strlen(values[i % 2]), 0) > 0, file);
+		ns[i] = now_ns() - from;
+	}
+	close(fd);
+	return median(ns, SAMPLES);
+}
+
+static void bench_toggle(void)
+{
+	static const char * const values[2] = { "0", "1" };
+	char path[GROUP_PATH];
+
+	group_at(path, 1, 1, 0);
+	if (access(strcat(path, "/cgroup.pressure"), W_OK))
+		return;
+	group_at(path, 1, 1, 0);
+	report("mkdir", "toggle", 0, writes(path, "cgroup.pressure", values), "ns");
+	make_below(path);
+	report("mkdir", "toggle", GROUPS_BELOW, writes(path, "cgroup.pressure", values), "ns");
+	remove_groups();
+}
+
 static void bench_mkdir(void)
 {
 	static const char path[] = CGROUP_ROOT "/made";
@@ -443,6 +488,7 @@ static void bench_mkdir(void)
 		check(!rmdir(path), path);
 	}
 	report("mkdir", "rmdir", 1, (now_ns() - from) / 200.0, "ns");
+	bench_toggle();
 }
 
 /* ---- cpu.max ---- */
@@ -452,30 +498,43 @@ static void set_controller(const char *how)
 	check(!write_text(CGROUP_ROOT "/cgroup.subtree_control", "%s", how), how);
 }
 
-static double limit_writes(const char *group)
-{
-	static const char * const limits[] = { "max", "50000 100000" };
-	int fd = open_in_group(group, "cpu.max", O_WRONLY), i;
-	double ns[SAMPLES];
-	__u64 from;
+#define MANY_HELD	1000
+#define HELD_SAMPLES	9
 
-	check(fd >= 0, group);
-	for (i = 0; i < SAMPLES; i++) {
+/* The end of a throttling, with so many tasks that want to run: on this CPU, and no other. */
+static double release(const char *group, int tasks)
+{
+	double ns[HELD_SAMPLES];
+	__u64 from;
+	int i;
+
+	/* Or they would not let us start them all. */
+	check(!set_cgroup(group, "cpu.max", "1000 1000000"), "cpu.max");
+	for (i = 0; i < tasks; i++)
+		start(group, 0, spin, NULL);
+	sleep_ms(500);
+	use_fifo();
+	for (i = 0; i < HELD_SAMPLES; i++) {
+		check(!set_cgroup(group, "cpu.max", "1000 1000000"), "cpu.max");
+		sleep_ms(100);
 		from = now_ns();
-		check(pwrite(fd, limits[i % 2], strlen(limits[i % 2]), 0) > 0, "cpu.max");
+		check(!set_cgroup(group, "cpu.max", "max"), "cpu.max");
 		ns[i] = now_ns() - from;
 	}
-	close(fd);
-	return median(ns, SAMPLES);
+	check(!set_cgroup(group, "cgroup.kill", "1"), "cgroup.kill");
+	while (tasks--)
+		check(wait(NULL) > 0, "wait");
+	sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){ 0 });
+	return median(ns, HELD_SAMPLES);
 }
 
 /* The first level has the cpu controller, and a limit that is not used up, or none. */
 static void bench_limits(void)
 {
+	static const char * const values[2] = { "max", "50000 100000" };
 	static const int at[] = { 1, 4, 8 };
-	char path[GROUP_PATH], below[GROUP_PATH + 8];
+	char path[GROUP_PATH];
 	size_t d;
-	int i;
 
 	set_controller("+cpu");
 	for (d = 0; d < ARRAY_SIZE(at); d++) {
@@ -485,12 +544,14 @@ static void bench_limits(void)
 	}
 
 	group_at(path, 1, 1, 0);
-	report("limits", "write", 0, limit_writes(path), "ns");
-	for (i = 0; i < 20; i++) {
-		sprintf(below, "%s/%d", path, i);
-		check(!mkdir(below, 0755), below);
-	}
-	report("limits", "write", 20, limit_writes(path), "ns");
+	report("limits", "write", 0, writes(path, "cpu.max", values), "ns");
+	make_below(path);
+	report("limits", "write", GROUPS_BELOW, writes(path, "cpu.max", values), "ns");
+	remove_groups();
+
+	group_at(path, 1, 1, 0);
+	report("limits", "release", 1, release(path, 1), "ns");
+	report("limits", "release", MANY_HELD, release(path, MANY_HELD), "ns");
 	remove_groups();
 	set_controller("-cpu");
 }
