@@ -205,13 +205,16 @@ static void recount_tasks(struct cgroup *cgrp)
 /* All tasks and children that counted somewhere else before. */
 static void pressure_switch(struct cgroup *cgrp, bool on)
 {
+	struct psi_group *acct = on ? cgrp->psi : acct_of_parent(cgrp);
+	struct psi_group *children[PSI_SET_PARENTS_MAX];
 	struct cgroup_subsys_state *css;
+	unsigned int nr = 0;
 	struct cgroup *pos;
 
 	psi_causes_switch(&cgrp->psi->causes, on, local_clock);
 
 	psi_debug_switch_begin();
-	WRITE_ONCE(cgrp->psi->acct_group, on ? cgrp->psi : acct_of_parent(cgrp));
+	WRITE_ONCE(cgrp->psi->acct_group, acct);
 	recount_tasks(cgrp);
 
 	css_for_each_descendant_pre(css, &cgrp->self) {
@@ -219,14 +222,21 @@ static void pressure_switch(struct cgroup *cgrp, bool on)
 		if (pos == cgrp || !pos->psi)
 			continue;
 
-		psi_set_parent(pos->psi, acct_of_parent(pos));
+		/* What is between it and @cgrp is off. */
+		children[nr++] = pos->psi;
+		if (nr == ARRAY_SIZE(children)) {
+			psi_set_parents(children, nr, acct);
+			nr = 0;
+		}
 		if (psi_group_is_on(pos->psi)) {
 			css = css_rightmost_descendant(css);
 			continue;
 		}
-		WRITE_ONCE(pos->psi->acct_group, acct_of_parent(pos));
+		WRITE_ONCE(pos->psi->acct_group, acct);
 		recount_tasks(pos);
 	}
+	if (nr)
+		psi_set_parents(children, nr, acct);
 	psi_debug_switch_end();
 }
 

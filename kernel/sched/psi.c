@@ -893,10 +893,9 @@ void psi_recount_task(struct task_struct *p)
 
 /* Either may be NULL. What is left behind may be in a state that it was not in before. */
 static void set_node_parent(struct rq *rq, struct psi_node *node,
-			    struct psi_node *parent)
+			    struct psi_node *parent, u32 now)
 {
 	struct psi_node *was = node->parent;
-	u32 now = update_now(rq);
 	bool notify;
 
 	nodes_write_begin(rq, now);
@@ -909,23 +908,37 @@ static void set_node_parent(struct rq *rq, struct psi_node *node,
 		notify_from(parent, cpu_of(rq), 0);
 }
 
+static void set_parents_on(struct rq *rq, struct psi_group * const groups[], unsigned int nr,
+			   struct psi_group *parent)
+{
+	int cpu = cpu_of(rq);
+	unsigned int i;
+	u32 now;
+
+	guard(rq_lock_irq)(rq);
+	now = update_now(rq);
+	for (i = 0; i < nr; i++)
+		set_node_parent(rq, per_cpu_ptr(groups[i]->nodes, cpu),
+				parent ? per_cpu_ptr(parent->nodes, cpu) : NULL, now);
+}
+
 /**
- * psi_set_parent - a group contributes to another one from now on
- * @group:  the group
- * @parent: the other one, an ancestor that is switched on, or NULL
+ * psi_set_parents - groups contribute to another one from now on
+ * @groups: the groups
+ * @nr:     how many, up to PSI_SET_PARENTS_MAX
+ * @parent: the other one, an ancestor of them all that is switched on, or NULL
  *
  * Takes one rq lock after the other.
  *
  * Context: may sleep.
  */
-void psi_set_parent(struct psi_group *group, struct psi_group *parent)
+void psi_set_parents(struct psi_group * const groups[], unsigned int nr,
+		     struct psi_group *parent)
 {
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		scoped_guard(rq_lock_irq, cpu_rq(cpu))
-			set_node_parent(cpu_rq(cpu), per_cpu_ptr(group->nodes, cpu),
-					parent ? per_cpu_ptr(parent->nodes, cpu) : NULL);
+		set_parents_on(cpu_rq(cpu), groups, nr, parent);
 		cond_resched();
 	}
 }

@@ -793,7 +793,8 @@ bool psi_node_set_parent(struct psi_node *node, struct psi_node *parent, u32 now
 	psi_node_forget(node);
 	node->parent = parent;
 	end->acct_parent = parent;
-	return psi_node_switch(from, to, now);
+	/* Else there is nothing to take along: it is as a new one would be. */
+	return end->contrib && psi_node_switch(from, to, now);
 }
 
 /**
