@@ -1230,26 +1230,3 @@ bool psi_cpu_watch(struct psi_node *node, int cpu, enum psi_state state)
 		watch_states(node, cpu, BIT(state));
 	return psi_node_states(node) & BIT(state);
 }
-
-/* ------------------------ What tracing needs ------------------------ */
-
-/**
- * psi_cpu_set_traced - call psi_trace_states() for a node, or not any more
- * @node:   the node
- * @cpu:    the CPU it belongs to
- * @traced: is that wanted?
- *
- * Takes the CPU's rq lock.
- *
- * Context: any without that; at boot, before there are interrupts, as well.
- */
-void psi_cpu_set_traced(struct psi_node *node, int cpu, bool traced)
-{
-	struct rq *rq = cpu_rq(cpu);
-
-	guard(rq_lock_irqsave)(rq);
-
-	nodes_write_begin(rq, sched_now(rq));
-	psi_node_set_traced(node, traced);
-	nodes_write_end(rq);
-}

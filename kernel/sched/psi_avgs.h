@@ -188,7 +188,6 @@ struct psi_cpu_split {
  * @ns_ended: there may be none
  * @causes:   why its tasks are stalled on memory; see psi_cause.c
  * @id:       of the cgroup, as programs know it; 1 is the system
- * @trace_link: of all groups; see psi_trace.c
  * @rcu:      for the end
  * @debug_link: of all groups, with CONFIG_PSI_DEBUG; see psi_debug.c
  */
@@ -222,7 +221,6 @@ struct psi_group {
 	struct hlist_head	ns_files;
 	struct psi_causes	causes;
 	u64			id;
-	struct list_head	trace_link;
 	struct rcu_head		rcu;
 #ifdef CONFIG_PSI_DEBUG
 	struct list_head	debug_link;

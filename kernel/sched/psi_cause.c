@@ -59,6 +59,7 @@
 #include "psi_cause.h"
 #include "psi_hooks.h"
 
+#define CREATE_TRACE_POINTS
 #include <trace/events/psi.h>
 
 static const char * const psi_cause_names[] = {

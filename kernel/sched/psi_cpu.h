@@ -45,11 +45,4 @@ void psi_count_task(struct task_struct *p, struct psi_group *group);
 void psi_uncount_task(struct task_struct *p);
 int psi_system_add_causes(gfp_t gfp);
 
-/* for tracing */
-void psi_cpu_set_traced(struct psi_node *node, int cpu, bool traced);
-
-/* psi_trace.c */
-void psi_trace_group_add(struct psi_group *group);
-void psi_trace_group_del(struct psi_group *group);
-
 #endif /* _KERNEL_SCHED_PSI_CPU_H */

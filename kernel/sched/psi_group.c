@@ -67,7 +67,6 @@ struct psi_group *psi_group_alloc(struct psi_group *parent, gfp_t gfp)
 		node->group = group;
 		psi_node_set_idle(node);
 	}
-	psi_trace_group_add(group);
 	psi_debug_group_add(group);
 	return group;
 }
@@ -105,7 +104,6 @@ void psi_group_free(struct psi_group *group)
 	if (!group)
 		return;
 
-	psi_trace_group_del(group);
 	psi_fold_forget(group);
 	psi_trigger_forget(group);
 	psi_gather_causes(group);	/* its ancestors keep them */

@@ -62,7 +62,7 @@
  * subtracted as they are, as all its nodes are in the same states.
  *
  * psi.c includes this file, because a change is so little work that calls would
- * be much of it. What a node with PSI_NODE_TRACED does it tells psi_trace.c.
+ * be much of it.
  *
  * Locking: the caller keeps all nodes of one CPU to itself while it calls a
  * function that changes one of them. psi_node_states() and psi_node_times() may
@@ -323,7 +323,7 @@ static noinline struct psi_node *try_follow(struct psi_node *node, struct psi_no
 {
 	node->source &= ~SOURCE_STREAK;
 
-	/* One with triggers has to see what happens, and so has one with PSI_NODE_TRACED. */
+	/* One with triggers has to see what happens. */
 	if (node->flags || node_is_watched(node) || !is_only_source(node, from) ||
 	    chain_length(node, from) > PSI_CHAIN_MAX)
 		return node;
@@ -482,38 +482,6 @@ static __always_inline u32 node_account(struct psi_node *node, u32 old, u32 new,
 	return node->contrib == before ? 0 : node_update_states(node, now);
 }
 
-/* With psi_trace.c, there may be flags already. */
-static void node_count_traced(struct psi_node *node, const struct psi_change *c)
-{
-	u8 flags = node->flags;
-
-	node_count(node, c->old, c->new, true);
-	WRITE_ONCE(node->flags, node->flags | flags);
-}
-
-/*
- * Count one or two changes in a node with PSI_NODE_TRACED. @c becomes what the node itself
- * has to contribute now.
- */
-static noinline u32 node_pass_up_traced(struct psi_change *c, const struct psi_change *other,
-					u32 now)
-{
-	struct psi_node *node = c->node;
-	u32 notify, before = node->contrib;
-	u16 was = node->states;
-
-	node_count_traced(node, c);
-	if (other)
-		node_count_traced(node, other);
-	notify = node_update_states(node, now);
-	psi_trace_states(node, was);
-
-	c->old = before;
-	c->new = node->contrib;
-	c->node = c->old == c->new ? NULL : node->acct_parent;
-	return notify;
-}
-
 /* ------------------------------- Climbing ------------------------------- */
 
 /* Count a change, and turn @c into what the node itself has to contribute now. */
@@ -522,12 +490,8 @@ static __always_inline u32 node_pass_up(struct psi_change *c, u32 now)
 	struct psi_node *node = c->node;
 	u32 before;
 
-	if (unlikely(node->flags)) {
-		if (psi_node_follows(node))
-			unfollow(node);
-		if (node->flags & PSI_NODE_TRACED)
-			return node_pass_up_traced(c, NULL, now);
-	}
+	if (unlikely(psi_node_follows(node)))
+		unfollow(node);
 
 	before = node->contrib;
 	node_count(node, c->old, c->new, true);
@@ -692,16 +656,6 @@ static __always_inline bool switch_siblings(struct psi_change prev, struct psi_c
 				 next_before, next.node->contrib, false, now, before, notify);
 }
 
-/* Two changes meet in a node with PSI_NODE_TRACED. */
-static noinline u32 meet_traced(struct psi_change prev, struct psi_change next, u32 now)
-{
-	struct psi_node *node = prev.node;
-	u32 notify;
-
-	notify = node_pass_up_traced(&prev, &next, now);
-	return notify | climb_on(prev, node, now);
-}
-
 /* A switch between any nodes; see psi_node_switch(). */
 static noinline u32 climb_and_meet(struct psi_change prev, struct psi_change next, u32 now)
 {
@@ -719,8 +673,6 @@ static noinline u32 climb_and_meet(struct psi_change prev, struct psi_change nex
 
 	if (unlikely(psi_node_follows(prev.node)))
 		unfollow(prev.node);
-	if (unlikely(prev.node->flags & PSI_NODE_TRACED))
-		return notify | meet_traced(prev, next, now);
 	if (node_account_both(prev.node, prev.old, prev.new, next.old, next.new, true, now,
 			      &before, &notify))
 		notify |= climb_from(prev.node, before, now);
@@ -795,21 +747,6 @@ bool psi_node_set_parent(struct psi_node *node, struct psi_node *parent, u32 now
 	end->acct_parent = parent;
 	/* Else there is nothing to take along: it is as a new one would be. */
 	return end->contrib && psi_node_switch(from, to, now);
-}
-
-/**
- * psi_node_set_traced - is psi_trace_states() to be called when states change?
- * @node:   the node
- * @traced: is it?
- */
-void psi_node_set_traced(struct psi_node *node, bool traced)
-{
-	if (psi_node_follows(node))
-		unfollow(node);
-	if (traced)
-		node->flags |= PSI_NODE_TRACED;
-	else
-		node->flags &= ~PSI_NODE_TRACED;
 }
 
 /**

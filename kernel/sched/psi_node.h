@@ -127,8 +127,7 @@ static inline u32 psi_elapsed(u32 from, u32 to)
 
 /* psi_node::flags: the node is not one of those that are quickly done with */
 #define PSI_NODE_FOLLOWS	BIT(0)	/* see psi_node_followed() */
-#define PSI_NODE_TRACED		BIT(1)	/* somebody wants to see its states change */
-#define PSI_NODE_MISCOUNTED	BIT(2)	/* a count has been below zero, and was mended */
+#define PSI_NODE_MISCOUNTED	BIT(1)	/* a count has been below zero, and was mended */
 
 /**
  * struct psi_node_debug - what psi_debug.c finds out about a node
@@ -279,10 +278,6 @@ bool psi_node_is_followed(const struct psi_node *node);
 void psi_node_forget(struct psi_node *node);
 u16 psi_node_states(const struct psi_node *node);
 u16 psi_node_times(const struct psi_node *node, u32 now, u32 times[]);
-void psi_node_set_traced(struct psi_node *node, bool traced);
-
-/* psi_trace.c */
-void psi_trace_states(const struct psi_node *node, u16 was);
 
 /* psi_trigger.c */
 u8 psi_trigger_watched(const struct psi_group *group);

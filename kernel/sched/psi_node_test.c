@@ -128,12 +128,12 @@ static struct psi_group group_without_triggers;
 
 enum event_kind {
 	WAKE, SWITCH, MEMSTALL, REGROUP, MIGRATE, IRQ, TURN, TRIGGER, IDLE, REPLACE,
-	THROTTLE, TRACE, NR_KINDS
+	THROTTLE, NR_KINDS
 };
 
 static const char * const kind_name[] = {
 	"wake", "switch", "memstall", "regroup", "migrate", "irq", "turn on or off",
-	"trigger", "idle", "replace", "throttle", "trace"
+	"trigger", "idle", "replace", "throttle"
 };
 
 /*
@@ -549,10 +549,6 @@ static bool sim_event(struct sim *sim, const struct event *e)
 		return false;
 	case THROTTLE:
 		sim_throttle(sim, pick_group(sim, e), now);
-		return false;
-	case TRACE:
-		i = pick_group(sim, e);
-		psi_node_set_traced(&sim->node[i], !(sim->node[i].flags & PSI_NODE_TRACED));
 		return false;
 	}
 	return psi_node_change(sim_change(sim, i), now);

@@ -13,8 +13,6 @@
  * what they mean. Groups are named by the id of the cgroup, 1 is the system.
  */
 
-/* ------------------ memory stall sections, and triggers ------------------ */
-
 TRACE_EVENT(psi_stall_begin,
 	    TP_PROTO(u64 group, pid_t pid, const char *cause),
 	    TP_ARGS(group, pid, cause),
@@ -72,38 +70,6 @@ DEFINE_EVENT(psi_trigger, psi_trigger_fire,
 	     TP_PROTO(u64 group, const char *state, u64 growth_ns, u64 threshold_ns,
 		      u64 window_ns),
 	     TP_ARGS(group, state, growth_ns, threshold_ns, window_ns));
-
-/* ---------------------- states of a group on a CPU ---------------------- */
-
-int psi_trace_states_begin(void);
-void psi_trace_states_end(void);
-
-/* The numbers are those of enum psi_state. */
-DECLARE_EVENT_CLASS(psi_state,
-		    TP_PROTO(u64 group, int cpu, unsigned int state),
-		    TP_ARGS(group, cpu, state),
-		    TP_STRUCT__entry(__field(u64, group)
-				     __field(int, cpu)
-				     __field(unsigned int, state)),
-		    TP_fast_assign(__entry->group = group;
-				   __entry->cpu = cpu;
-				   __entry->state = state;),
-		    TP_printk("group=%llu cpu=%d state=%s", __entry->group, __entry->cpu,
-			      __print_symbolic(__entry->state,
-					       { 0, "io_some" }, { 1, "io_full" },
-					       { 2, "memory_some" }, { 3, "memory_full" },
-					       { 4, "cpu_some" }, { 5, "cpu_full" },
-					       { 7, "nonidle" },
-					       { 8, "quota_some" }, { 9, "quota_full" }))
-);
-
-DEFINE_EVENT_FN(psi_state, psi_state_begin,
-		TP_PROTO(u64 group, int cpu, unsigned int state), TP_ARGS(group, cpu, state),
-		psi_trace_states_begin, psi_trace_states_end);
-
-DEFINE_EVENT_FN(psi_state, psi_state_end,
-		TP_PROTO(u64 group, int cpu, unsigned int state), TP_ARGS(group, cpu, state),
-		psi_trace_states_begin, psi_trace_states_end);
 
 #endif /* _TRACE_PSI_H */
 

@@ -33,7 +33,7 @@
 
 enum {
 	WRITES, OTHERS, FIRES, CLOSES, WAKEUPS, TOGGLES, READS, MAKES,
-	REMOVALS, MOVES, FORKS, HOTPLUGS, QUOTAS, CONTROLLERS, TRACES, SWITCHES, NR_DEEDS
+	REMOVALS, MOVES, FORKS, HOTPLUGS, QUOTAS, CONTROLLERS, SWITCHES, NR_DEEDS
 };
 
 /* The group or file may be just gone. */
@@ -52,7 +52,6 @@ static const struct deed deeds[NR_DEEDS] = {
 	[HOTPLUGS]	= { "CPUs off and on", { EBUSY } },
 	[QUOTAS]	= { "limits", { ENOENT, ENODEV } },
 	[CONTROLLERS]	= { "controllers on and off", { EBUSY, ENOENT, ENODEV } },
-	[TRACES]	= { "trace events on and off" },
 	[SWITCHES]	= { "times kernel.psi off and on" },
 };
 
@@ -789,16 +788,6 @@ static void read_causes(void *unused)
 	}
 }
 
-static void toggle_trace(void *unused)
-{
-	for (;;) {
-		did(TRACES, write_text(PSI_EVENTS "psi_state_begin/enable", "1"));
-		pause_us(20000);
-		did(TRACES, write_text(PSI_EVENTS "psi_state_begin/enable", "0"));
-		pause_us(50000);
-	}
-}
-
 /* Below the first two, which have no tasks, so that the controller can be in them. */
 static void move_tasks_below(void *unused)
 {
@@ -915,11 +904,9 @@ static void start_quotas(int tasks)
 static enum psi_result quotas_against_everything(void)
 {
 	const unsigned int needed = DEED(QUOTAS) | DEED(CONTROLLERS) | DEED(TOGGLES) |
-				    DEED(MOVES) | DEED(READS) | DEED(REMOVALS) | DEED(TRACES);
+				    DEED(MOVES) | DEED(READS) | DEED(REMOVALS);
 
-	need_tracing();
 	start_quotas(6);
-	start_load(-1, toggle_trace, NULL);
 	racers[NR_RACERS - 1] = start_load(-1, make_and_remove, NULL);
 	await_deeds(2 * RACE_MS, needed);
 	expect_limits_known();
