@@ -48,7 +48,7 @@ test: ## what must hold for each change: 11 to 20 minutes (PARTS="check tools")
 test-full: ## all there is: an hour, before a release (FULL_PARTS="pebs kasan" for some)
 	@$(MAKE) --no-print-directory test JOBS=1 FULL=--full CHECK=--full PARTS="$(FULL_PARTS)"
 
-soak: kernel ## many seeds: GUEST=kunit,facts SEEDS=2-101 ONLY=R-14 (scripts/soak --help)
+soak: kernel ## many seeds: GUEST=kunit,races SEEDS=2-101 ONLY=R-14 (scripts/soak --help)
 	@scripts/soak $(if $(SEEDS),--seeds $(SEEDS)) $(if $(GUEST),--guest $(GUEST)) \
 		$(if $(ONLY),--only $(ONLY))
 

@@ -11,24 +11,27 @@
  *			node, another one after each check, are added up from its
  *			states once more.
  *
- *	20 times a second, on each CPU, at its tick	From the tasks that the CPU
- *			counts, and from the scheduler's own fields of those that
- *			are queued, follows what each task should contribute; from
- *			that what each node should have counted, in which states it
- *			should be, and by the hierarchy of groups to which node it
- *			should belong. No state has lasted for longer than the time
- *			not idle, nor "full" than "some". It notifies of what
- *			pollers that rest rely on.
+ *	20 times a second, on each CPU, at its tick	From the scheduler's own fields
+ *			of the CPU's tasks follows what each should contribute; from
+ *			what they contribute, what each node should have counted, in
+ *			which states it should be, and by the hierarchy of groups to
+ *			which node it should belong. No state has lasted for longer
+ *			than the time not idle, nor "full" than "some". It notifies
+ *			of what pollers that rest rely on.
+ *
+ *	when asked	The same, of CPUs that are off as well (psi_debug_check()).
  *
  * The first difference is reported, with the last changes of that CPU. After that
  * nothing is looked at any more: one mistake causes many.
  *
  * Locking: what belongs to a CPU, the rq lock, with which all of this is done.
  * check_lock, inside of that, for the list of groups, and that none of them is being
- * switched; a check that finds it taken waits for a later tick.
+ * switched; a check that finds it taken waits for a later tick. Tasks that sleep are woken
+ * without the rq lock, see is_here().
  */
 #include <linux/atomic.h>
 #include <linux/cleanup.h>
+#include <linux/cpu.h>
 #include <linux/cpumask.h>
 #include <linux/debugfs.h>
 #include <linux/init.h>
@@ -40,10 +43,12 @@
 #include <linux/psi.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
+#include <linux/smp.h>
 #include <linux/spinlock.h>
 
 #include "sched.h"
 #include "psi_avgs.h"
+#include "psi_cause.h"
 #include "psi_debug.h"
 #include "psi_hooks.h"
 #include "psi_trigger.h"
@@ -90,8 +95,8 @@ static DEFINE_PER_CPU(struct debug_cpu, debug_cpus) = {
 static DEFINE_RAW_SPINLOCK(check_lock);
 static LIST_HEAD(all_groups);			/* check_lock */
 static unsigned int nr_switching;		/* check_lock */
+static struct psi_debug_seen seen;		/* check_lock */
 
-static atomic_t nr_checks = ATOMIC_INIT(0);
 static atomic_t nr_failures = ATOMIC_INIT(0);
 
 /* What was wrong, and where; written once. */
@@ -289,7 +294,7 @@ static u8 contrib_by_facts(struct rq *rq, struct task_struct *p)
 {
 	u8 flags = p->psi.flags & (PSI_TASK_MEMSTALL | PSI_TASK_EXEMPT);
 
-	if (!p->se.sched_delayed)
+	if (task_on_rq_queued(p) && !p->se.sched_delayed)
 		flags |= PSI_TASK_RUNNABLE;
 	else if (psi_waits_for_io(p))
 		flags |= PSI_TASK_IOWAIT;
@@ -301,25 +306,44 @@ static u8 contrib_by_facts(struct rq *rq, struct task_struct *p)
 	return psi_task_contrib(flags);
 }
 
-/* A task that is queued. */
-static void check_facts(struct rq *rq, struct task_struct *p)
+/* Does the task belong to this CPU, is it not on its way to one, and does it still live? */
+static bool is_here(struct rq *rq, struct task_struct *p)
 {
-	u8 contrib = contrib_by_facts(rq, p);
+	unsigned int state;
 
-	if (contrib != p->psi.contrib)
-		fail(cpu_of(rq), "%s/%d contributes %02x, should %02x (flags %02x)", p->comm,
-		     p->pid, p->psi.contrib, contrib, p->psi.flags);
-	else if (contrib && p->psi.cpu != cpu_of(rq))
-		fail(cpu_of(rq), "%s/%d is counted on CPU %d", p->comm, p->pid, p->psi.cpu);
+	if (task_cpu(p) != cpu_of(rq))
+		return false;
+	smp_rmb();	/* pairs with the one that writes in __set_task_cpu() */
+	if (task_on_rq_queued(p))
+		return true;
+	state = READ_ONCE(p->__state);
+	return !task_on_rq_migrating(p) && state != TASK_WAKING && state != TASK_DEAD;
 }
 
-static void check_queued_tasks(struct rq *rq)
+static void check_facts(struct rq *rq, struct task_struct *p)
+{
+	u8 contrib = p->psi.contrib, should = contrib_by_facts(rq, p);
+	bool stalled = p->psi.flags & PSI_TASK_MEMSTALL, exempt = p->psi.flags & PSI_TASK_EXEMPT;
+	int cpu = p->psi.cpu, cause = p->psi.cause;
+
+	if (contrib == should && (!contrib || cpu == cpu_of(rq)) &&
+	    (exempt || stalled == psi_cause_is_stall(cause)))
+		return;
+	/* If it is still here, it has been so all the time: to come back takes the rq lock. */
+	smp_rmb();
+	if (is_here(rq, p))
+		fail(cpu_of(rq),
+		     "%s/%d contributes %02x on CPU %d, should %02x (flags %02x, cause %d)",
+		     p->comm, p->pid, contrib, cpu, should, p->psi.flags, cause);
+}
+
+static void check_tasks(struct rq *rq)
 {
 	struct task_struct *g, *p;
 
 	guard(rcu)();
 	for_each_process_thread(g, p)
-		if (task_cpu(p) == cpu_of(rq) && task_on_rq_queued(p))
+		if (is_here(rq, p))
 			check_facts(rq, p);
 }
 
@@ -343,6 +367,7 @@ static void add_task(struct rq *rq, struct task_struct *p)
 		     group ? group->id : 0);
 	if (p->psi.node)
 		add_contrib(p->psi.node, p->psi.contrib);
+	seen.tasks++;
 	for (; group; group = next_on(group->parent))
 		node_of(group, cpu)->debug.below |= p->psi.contrib;
 }
@@ -360,8 +385,10 @@ static void check_counts(const struct psi_node *node, int cpu)
 {
 	int bit;
 
-	if (psi_node_follows(node))
+	if (psi_node_follows(node)) {
+		seen.following++;
 		return;
+	}
 	for (bit = 0; bit < PSI_NR_COUNTS; bit++)
 		if (psi_node_count(node, bit) != node->debug.count[bit])
 			fail(cpu, "level %d counts %u of bit %d, should %u", node->level,
@@ -369,6 +396,14 @@ static void check_counts(const struct psi_node *node, int cpu)
 	if (node->contrib != node->debug.contrib)
 		fail(cpu, "level %d contributes %02x, should %02x", node->level, node->contrib,
 		     node->debug.contrib);
+}
+
+static bool is_above(const struct psi_node *above, const struct psi_node *node)
+{
+	do {
+		node = node->parent;
+	} while (node && node != above);
+	return node;
 }
 
 static void check_place(struct psi_group *group, const struct psi_node *node, int cpu)
@@ -383,6 +418,9 @@ static void check_place(struct psi_group *group, const struct psi_node *node, in
 		fail(cpu, "level %d is not below what is above it", node->level);
 	if (psi_node_follows(node) && psi_node_followed(node)->parent != node)
 		fail(cpu, "level %d follows what is not below it", node->level);
+	if (node->debug.below && !psi_node_follows(node) && node->acct_parent &&
+	    !is_above(node->acct_parent, node))
+		fail(cpu, "level %d contributes to what is not above it", node->level);
 }
 
 /* One that is idle need not: it notifies when it leaves idleness. */
@@ -477,7 +515,7 @@ static void check_cpu(struct rq *rq)
 		add_task(rq, p);
 	list_for_each_entry(group, &all_groups, debug_link)
 		add_node(group, cpu);
-	chosen = (unsigned int)atomic_read(&nr_checks) % nr;
+	chosen = seen.checks % nr;
 	list_for_each_entry(group, &all_groups, debug_link) {
 		node = node_of(group, cpu);
 		check_counts(node, cpu);
@@ -487,8 +525,8 @@ static void check_cpu(struct rq *rq)
 		if (!chosen--)
 			begin_adding(rq, node, now);
 	}
-	check_queued_tasks(rq);
-	atomic_inc(&nr_checks);
+	check_tasks(rq);
+	seen.checks++;
 }
 
 /**
@@ -513,6 +551,45 @@ void psi_debug_tick(struct rq *rq)
 		check_cpu(rq);
 	}
 	raw_spin_unlock(&check_lock);
+}
+
+static void check_now(void *of_rq)
+{
+	struct rq *rq = of_rq;
+
+	guard(rq_lock_irqsave)(rq);
+
+	raw_spin_lock(&check_lock);
+	if (!has_failed() && !nr_switching && static_key_enabled(&psi_enabled)) {
+		update_rq_clock(rq);
+		check_cpu(rq);
+	}
+	raw_spin_unlock(&check_lock);
+}
+
+/**
+ * psi_debug_check - check all CPUs now, but if a group is being switched
+ * @so_far: what has been looked at since the system was booted, by all checks
+ *
+ * Context: may sleep.
+ * Return: what was found to be wrong, now or before, or NULL.
+ */
+const char *psi_debug_check(struct psi_debug_seen *so_far)
+{
+	int cpu;
+
+	/* Only on its own CPU nobody is in the middle of schedule(), if there is one. */
+	cpus_read_lock();
+	for_each_possible_cpu(cpu)
+		if (smp_call_function_single(cpu, check_now, cpu_rq(cpu), true))
+			check_now(cpu_rq(cpu));
+	cpus_read_unlock();
+
+	scoped_guard(raw_spinlock_irqsave, &check_lock) {
+		*so_far = seen;
+	}
+	/* Pairs with fail(). */
+	return smp_load_acquire(&failure_is_written) ? failure : NULL;
 }
 
 /* ------------------------------- Groups ------------------------------- */
@@ -581,7 +658,7 @@ static int __init psi_debug_files(void)
 {
 	struct dentry *dir = debugfs_create_dir("psi", NULL);
 
-	debugfs_create_atomic_t("checks", 0444, dir, &nr_checks);
+	debugfs_create_ulong("checks", 0444, dir, &seen.checks);
 	debugfs_create_atomic_t("failures", 0444, dir, &nr_failures);
 	return 0;
 }

@@ -11,6 +11,18 @@ struct psi_group;
 struct rq;
 struct task_struct;
 
+/**
+ * struct psi_debug_seen - what checks have looked at, added up
+ * @checks:    each is of one CPU
+ * @tasks:     that contribute anything
+ * @following: nodes that follow another one
+ */
+struct psi_debug_seen {
+	unsigned long	checks;
+	unsigned long	tasks;
+	unsigned long	following;
+};
+
 #ifdef CONFIG_PSI_DEBUG
 
 void psi_debug_group_add(struct psi_group *group);
@@ -23,6 +35,7 @@ void psi_debug_written(struct rq *rq);
 void psi_debug_tick(struct rq *rq);
 void psi_debug_report(void);
 void psi_debug_begin(void);
+const char *psi_debug_check(struct psi_debug_seen *so_far);
 
 #else /* !CONFIG_PSI_DEBUG */
 

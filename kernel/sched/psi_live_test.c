@@ -2,58 +2,42 @@
 /*
  * KUnit test of psi.c in the running system.
  *
- * psi.c is told of events; this looks at the facts. With all CPUs stopped, what
- * each task contributes must follow from the fields that the scheduler itself
- * goes by, it must be counted where its group says, and what each node has counted
- * must be the sum over its tasks and children. Threads that sleep, wait for io,
- * stall, migrate, change their class, move between groups and die in a stall make
- * sure that there is something to see; CPUs come and go, and groups are switched
- * off and on.
+ * Threads that sleep, wait for io, stall, migrate, change their class, move between groups
+ * and die in a stall are something to see; CPUs come and go, and groups are switched off and
+ * on. Meanwhile psi_debug.c is asked, again and again, whether what has been counted is what
+ * the scheduler's own fields say.
  *
  * In the guest it can be repeated under any load, also with cgroups:
  *	echo 1 > /sys/kernel/debug/kunit/psi_live/run
  */
 #include <kunit/test.h>
-#include <linux/cgroup.h>
 #include <linux/cpu.h>
 #include <linux/delay.h>
 #include <linux/kthread.h>
 #include <linux/mmu_context.h>	/* for sched.h */
 #include <linux/psi.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/stop_machine.h>
 #include <uapi/linux/sched/types.h>
 
 #include "sched.h"
 #include "psi_avgs.h"
-#include "psi_cause.h"
 #include "psi_cpu.h"
 #include "psi_debug.h"
 #include "psi_hooks.h"
 
 #define NR_OWN		6	/* groups of the test, beside the cgroups */
-#define MAX_GROUPS	256
 
 /* A thread that makes something to see, and what only it knows. */
 struct churn {
 	struct task_struct	*thread;
 	int			own;	/* which of the test's groups, or -1 */
-	enum { UNSURE, STALLED, NOT_STALLED } memory;
+	bool			wrong;	/* whether it is in a stall */
 };
 
-struct look {
-	struct psi_group *group[MAX_GROUPS];
-	int		nr_groups;
+struct live {
 	struct psi_group *own[NR_OWN];
 	struct churn	*churn;
 	int		nr_churn;
-	unsigned int	tasks;
-	unsigned int	counted;	/* tasks that contribute anything */
-	unsigned int	following;	/* nodes */
-	unsigned int	wrong_tasks;
-	unsigned int	wrong_nodes;
-	char		what[128];	/* the last thing that was wrong */
 };
 
 /* The test's groups: 0 and 4 below the system, 1, 2 and 3 a chain below 0. */
@@ -64,240 +48,24 @@ static int own_parent(int i)
 	return parent[i];
 }
 
-/* What the task should contribute, from the scheduler's own fields. */
-static u8 contrib_by_facts(struct task_struct *p)
+/* Nobody but the task itself knows. */
+static void expect_stalled(struct churn *churn, bool stalled)
 {
-	u8 flags = p->psi.flags & (PSI_TASK_MEMSTALL | PSI_TASK_EXEMPT | PSI_TASK_PREEMPTED);
-
-	if (task_on_rq_queued(p) && !p->se.sched_delayed)
-		flags |= PSI_TASK_RUNNABLE;
-	else if (psi_waits_for_io(p))
-		flags |= PSI_TASK_IOWAIT;
-	if (task_on_cpu(task_rq(p), p) || flags & PSI_TASK_PREEMPTED)
-		flags |= PSI_TASK_ONCPU;
-#ifdef CONFIG_CFS_BANDWIDTH
-	if (p->sched_class == &fair_sched_class && p->se.cfs_rq->throttle_count)
-		flags |= PSI_TASK_HELD;
-#endif
-
-	return psi_task_contrib(flags);
-}
-
-static void look_at_task(struct look *look, struct task_struct *p)
-{
-	u8 contrib = p->psi.contrib;
-	struct psi_group *acct;
-	struct psi_node *node;
-
-	look->tasks++;
-	look->counted += !!contrib;
-
-	/* A wakeup that is on its way may already have been taken off its CPU. */
-	if (READ_ONCE(p->__state) == TASK_WAKING)
-		return;
-
-	acct = contrib ? p->psi.group->acct_group : NULL;
-	node = acct ? per_cpu_ptr(acct->nodes, task_cpu(p)) : NULL;
-	if (psi_cause_is_stall(p->psi.cause) != !!(p->psi.flags & PSI_TASK_MEMSTALL) ||
-	    contrib != contrib_by_facts(p) ||
-	    (contrib && (p->psi.node != node || p->psi.cpu != task_cpu(p)))) {
-		look->wrong_tasks++;
-		snprintf(look->what, sizeof(look->what),
-			 "%s/%d on CPU %d counts %02x, is %02x (flags %02x)%s",
-			 p->comm, p->pid, task_cpu(p), contrib, contrib_by_facts(p),
-			 p->psi.flags, p->psi.node != node ? " elsewhere" : "");
-	}
-}
-
-/* A thread knows whether it is in a memory stall section. */
-static void look_at_churn(struct look *look, struct churn *churn)
-{
-	bool stalled = churn->thread->psi.flags & PSI_TASK_MEMSTALL;
-
-	if (churn->memory == UNSURE || churn->memory == (stalled ? STALLED : NOT_STALLED))
-		return;
-
-	look->wrong_tasks++;
-	snprintf(look->what, sizeof(look->what), "%s: stalled is %d",
-		 churn->thread->comm, stalled);
-}
-
-/* The node whose times and states this one has. */
-static struct psi_node *end_of_chain(struct psi_node *node)
-{
-	while (psi_node_follows(node))
-		node = psi_node_followed(node);
-	return node;
-}
-
-static bool is_below(struct psi_node *node, struct psi_node *above)
-{
-	while (node && node != above)
-		node = node->parent;
-	return node;
-}
-
-/* Tasks and nodes that are there, and what they come to. */
-struct sum {
-	u32	count[PSI_NR_COUNTS];
-	u8	contrib;
-};
-
-static void add_contrib(struct sum *sum, u8 contrib)
-{
-	int bit;
-
-	for (bit = 0; bit < PSI_NR_COUNTS; bit++)
-		sum->count[bit] += !!(contrib & BIT(bit));
-	sum->contrib |= contrib;
-}
-
-static void wrong_node(struct look *look, struct psi_node *node, int cpu,
-		       const char *what, const struct sum *sum)
-{
-	u32 is[PSI_NR_COUNTS];
-	int bit;
-
-	for (bit = 0; bit < PSI_NR_COUNTS; bit++)
-		is[bit] = psi_node_count(node, bit);
-	look->wrong_nodes++;
-	snprintf(look->what, sizeof(look->what),
-		 "level %d on CPU %d: %s: %u %u %u %u %u %02x, has %u %u %u %u %u %02x",
-		 node->level, cpu, what, is[0], is[1], is[2], is[3], is[4], node->contrib,
-		 sum->count[0], sum->count[1], sum->count[2], sum->count[3], sum->count[4],
-		 sum->contrib);
-}
-
-/* Is the node in the state of all tasks below it, whoever follows whom? */
-static void look_at_states(struct look *look, struct psi_node *node, int cpu)
-{
-	struct psi_node *end = end_of_chain(node);
-	struct task_struct *g, *p;
-	struct sum sum = { };
-
-	for_each_process_thread(g, p)
-		if (p->psi.contrib && is_below(p->psi.node, node))
-			add_contrib(&sum, p->psi.contrib);
-
-	if (end->contrib != sum.contrib || psi_node_states(node) != psi_states(sum.contrib))
-		wrong_node(look, end, cpu, "tasks below", &sum);
-	if (psi_node_follows(node) && !is_below(end, node))
-		wrong_node(look, end, cpu, "follows a stranger", &sum);
-	if (node->parent && !psi_node_follows(node) && !is_below(node->parent, node->acct_parent) &&
-	    node->acct_parent)
-		wrong_node(look, end, cpu, "is accounted by a stranger", &sum);
-}
-
-/* Is a node's count the sum over who contributes to it? */
-static void look_at_count(struct look *look, struct psi_node *node, int cpu)
-{
-	struct task_struct *g, *p;
-	struct psi_node *other;
-	struct sum sum = { };
-	bool same = true;
-	int i;
-
-	if (psi_node_follows(node))
-		return;
-
-	for_each_process_thread(g, p)
-		if (p->psi.contrib && p->psi.node == node)
-			add_contrib(&sum, p->psi.contrib);
-	for (i = 0; i < look->nr_groups; i++) {
-		other = per_cpu_ptr(look->group[i]->nodes, cpu);
-		if (!psi_node_follows(other) && other->acct_parent == node)
-			add_contrib(&sum, other->contrib);
-	}
-
-	for (i = 0; i < PSI_NR_COUNTS; i++)
-		same &= psi_node_count(node, i) == sum.count[i];
-	if (!same || node->contrib != sum.contrib)
-		wrong_node(look, node, cpu, "contributors", &sum);
-}
-
-static void look_at_node(struct look *look, struct psi_node *node, int cpu)
-{
-	look->following += psi_node_follows(node);
-	look_at_count(look, node, cpu);
-	look_at_states(look, node, cpu);
-}
-
-/* All other CPUs spin with interrupts off: nobody is in the middle of anything. */
-static int look_around(void *arg)
-{
-	struct look *look = arg;
-	struct task_struct *g, *p;
-	int cpu, i;
-
-	for_each_process_thread(g, p)
-		look_at_task(look, p);
-	for (i = 0; i < look->nr_churn; i++)
-		look_at_churn(look, &look->churn[i]);
-	for_each_possible_cpu(cpu)
-		for (i = 0; i < look->nr_groups; i++)
-			look_at_node(look, per_cpu_ptr(look->group[i]->nodes, cpu), cpu);
-	return 0;
-}
-
-static void add_group(struct look *look, struct psi_group *group)
-{
-	if (group && look->nr_groups < MAX_GROUPS)
-		look->group[look->nr_groups++] = group;
-}
-
-#ifdef CONFIG_CGROUPS
-/* No cgroup is made, removed or switched. */
-static void hold_groups(struct look *look)
-{
-	struct cgroup_subsys_state *css;
-
-	cgroup_lock();
-	css_for_each_descendant_pre(css, &cgrp_dfl_root.cgrp.self)
-		if (css != &cgrp_dfl_root.cgrp.self)
-			add_group(look, css->cgroup->psi);
-}
-
-static void release_groups(void)
-{
-	cgroup_unlock();
-}
-#else
-static void hold_groups(struct look *look) { }
-static void release_groups(void) { }
-#endif
-
-static bool take_a_look(struct look *look)
-{
-	int i;
-
-	look->tasks = 0;
-	look->counted = 0;
-	look->following = 0;
-	look->wrong_tasks = 0;
-	look->wrong_nodes = 0;
-	look->nr_groups = 0;
-
-	add_group(look, &psi_system);
-	hold_groups(look);
-	for (i = 0; i < NR_OWN; i++)
-		add_group(look, look->own[i]);
-	stop_machine(look_around, look, NULL);
-	release_groups();
-
-	return !look->wrong_tasks && !look->wrong_nodes;
+	if (stalled != !!(READ_ONCE(current->psi.flags) & PSI_TASK_MEMSTALL))
+		WRITE_ONCE(churn->wrong, true);
 }
 
 static void stall(struct churn *churn, void (*work)(void))
 {
 	unsigned long flags;
 
-	WRITE_ONCE(churn->memory, UNSURE);
+	expect_stalled(churn, false);
 	psi_memstall_enter(&flags);
-	WRITE_ONCE(churn->memory, STALLED);
+	expect_stalled(churn, true);
 	work();
-	WRITE_ONCE(churn->memory, UNSURE);
+	expect_stalled(churn, true);
 	psi_memstall_leave(&flags);
-	WRITE_ONCE(churn->memory, NOT_STALLED);
+	expect_stalled(churn, false);
 }
 
 static void work(void)
@@ -368,12 +136,10 @@ static int doomed_thread(void *unused)
 }
 
 /*
- * 6.12's own deadline class has trouble there, which scripts/variants looks for
- * without PSI: with PREEMPT_RT at any time, with the others when CPUs go away.
+ * 6.12's own deadline class has trouble with PREEMPT_RT at any time, and when CPUs go away. If
+ * a task leaves that class while its CPU is off, it divides by zero. So they take turns.
  */
-#define NO_DEADLINES		IS_ENABLED(CONFIG_PREEMPT_RT)
-#define DEADLINE_OR_HOTPLUG						\
-	(NO_DEADLINES || IS_ENABLED(CONFIG_SCHED_CORE) || !IS_ENABLED(CONFIG_64BIT))
+#define HAVE_DEADLINES		(!IS_ENABLED(CONFIG_PREEMPT_RT))
 
 /* Change nice and class, in whatever state the task is. */
 static void bother(struct task_struct *p, bool deadlines)
@@ -402,36 +168,36 @@ static void bother(struct task_struct *p, bool deadlines)
 	}
 }
 
-static struct psi_group *above(struct look *look, int i)
+static struct psi_group *above(struct live *live, int i)
 {
-	return own_parent(i) < 0 ? &psi_system : look->own[own_parent(i)];
+	return own_parent(i) < 0 ? &psi_system : live->own[own_parent(i)];
 }
 
-static void move_thread(struct look *look, struct churn *churn)
+static void move_thread(struct live *live, struct churn *churn)
 {
 	churn->own = (int)get_random_u32_below(NR_OWN + 1) - 1;
 	psi_move_task(churn->thread, churn->own < 0 ? &psi_system :
-						      look->own[churn->own]);
+						      live->own[churn->own]);
 }
 
 /* Switch a group off or on, and leave it to the callees to find out what changes. */
-static void turn_switch(struct look *look, int which)
+static void turn_switch(struct live *live, int which)
 {
-	bool on = !psi_group_is_on(look->own[which]);
+	bool on = !psi_group_is_on(live->own[which]);
 	int i;
 
 	psi_debug_switch_begin();
 
 	for (i = which; i < NR_OWN; i++) {
-		if (i == which ? on : psi_group_is_on(look->own[i]))
-			WRITE_ONCE(look->own[i]->acct_group, look->own[i]);
+		if (i == which ? on : psi_group_is_on(live->own[i]))
+			WRITE_ONCE(live->own[i]->acct_group, live->own[i]);
 		else
-			WRITE_ONCE(look->own[i]->acct_group, above(look, i)->acct_group);
+			WRITE_ONCE(live->own[i]->acct_group, above(live, i)->acct_group);
 	}
 	for (i = 0; i < NR_OWN; i++)
-		psi_set_parent(look->own[i], above(look, i)->acct_group);
-	for (i = 0; i < look->nr_churn; i++)
-		psi_recount_task(look->churn[i].thread);
+		psi_set_parent(live->own[i], above(live, i)->acct_group);
+	for (i = 0; i < live->nr_churn; i++)
+		psi_recount_task(live->churn[i].thread);
 	psi_debug_switch_end();
 }
 
@@ -450,87 +216,83 @@ static void toggle_cpu(bool *off)
 
 static void counts_match_the_facts(struct kunit *test)
 {
-	int nr = 3 * num_online_cpus() + 2, i, n, bad;
-	struct look *look;
+	int nr = 3 * num_online_cpus() + 2, i, n;
+	struct psi_debug_seen before, seen;
+	struct live *live;
 	struct psi_stall stalls[2];
-	unsigned int most = 0, following = 0;
-	bool cpu_off = false, deadlines, hotplug;
+	const char *wrong;
+	bool cpu_off = false, deadlines;
 
 	if (!static_branch_unlikely(&psi_enabled))
 		kunit_skip(test, "psi=0");
 
-	look = kunit_kzalloc(test, sizeof(*look), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, look);
-	look->churn = kunit_kcalloc(test, nr, sizeof(*look->churn), GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, look->churn);
+	live = kunit_kzalloc(test, sizeof(*live), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, live);
+	live->churn = kunit_kcalloc(test, nr, sizeof(*live->churn), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, live->churn);
 
 	for (i = 0; i < NR_OWN; i++) {
-		look->own[i] = psi_group_alloc(above(look, i), GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, look->own[i]);
+		live->own[i] = psi_group_alloc(above(live, i), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, live->own[i]);
 	}
 
-	for (; look->nr_churn < nr; look->nr_churn++) {
-		struct churn *churn = &look->churn[look->nr_churn];
+	for (; live->nr_churn < nr; live->nr_churn++) {
+		struct churn *churn = &live->churn[live->nr_churn];
 
 		churn->thread = kthread_run(churn_thread, churn, "psi_churn/%d",
-					    look->nr_churn);
+					    live->nr_churn);
 		if (IS_ERR(churn->thread))
 			break;
 	}
-	KUNIT_EXPECT_EQ(test, look->nr_churn, nr);
+	KUNIT_EXPECT_EQ(test, live->nr_churn, nr);
 
-	for (n = 0; n < LOOKS; n++) {
-		deadlines = !NO_DEADLINES && (!DEADLINE_OR_HOTPLUG || n < LOOKS / 2);
-		hotplug = !DEADLINE_OR_HOTPLUG || !deadlines;
-		for (i = 0; i < look->nr_churn; i++) {
-			if (n == LOOKS / 2 && !deadlines)
-				sched_set_normal(look->churn[i].thread, 0);
+	wrong = psi_debug_check(&before);
+	for (n = 0; n < LOOKS && !wrong; n++) {
+		deadlines = HAVE_DEADLINES && n < LOOKS / 2;
+		for (i = 0; i < live->nr_churn; i++) {
+			if (n == LOOKS / 2)
+				sched_set_normal(live->churn[i].thread, 0);
 			if (!get_random_u32_below(8))
-				bother(look->churn[i].thread, deadlines);
+				bother(live->churn[i].thread, deadlines);
 			if (!get_random_u32_below(2))
-				move_thread(look, &look->churn[i]);
+				move_thread(live, &live->churn[i]);
 		}
 		if (n % 4 == 3)
-			turn_switch(look, get_random_u32_below(NR_OWN));
+			turn_switch(live, get_random_u32_below(NR_OWN));
 		kthread_run(doomed_thread, NULL, "psi_doomed");
-		if (hotplug && n % 10 == 5)
+		if (n > LOOKS / 2 && n % 5 == 0)
 			toggle_cpu(&cpu_off);
 		usleep_range(1000, 10000);
 
-		/*
-		 * A task that exits is still counted when it is on no list any
-		 * more. That is soon over; a wrong count stays.
-		 */
-		for (bad = 0; bad < 3 && !take_a_look(look); bad++)
-			msleep(20);
-		KUNIT_EXPECT_LT_MSG(test, bad, 3, "%u tasks, %u nodes wrong: %s",
-				    look->wrong_tasks, look->wrong_nodes, look->what);
-		most = max(most, look->counted);
-		following += look->following;
-		if (bad == 3)
-			break;
+		wrong = psi_debug_check(&seen);
 	}
+	KUNIT_EXPECT_NULL_MSG(test, wrong, "%s", wrong);
 
 	/* Seeing nothing proves nothing. */
-	KUNIT_EXPECT_GT(test, most, 1);
-	KUNIT_EXPECT_GT(test, following, 0);
-	kunit_info(test, "%d looks, %u tasks, up to %u of them counted, %u nodes following\n",
-		   n, look->tasks, most, following);
+	if (!wrong) {
+		KUNIT_EXPECT_GT(test, seen.checks, before.checks + LOOKS / 2);
+		KUNIT_EXPECT_GT(test, seen.tasks, before.tasks + LOOKS / 2);
+		KUNIT_EXPECT_GT(test, seen.following, before.following);
+		kunit_info(test, "%lu checks, %lu tasks counted, %lu nodes following\n",
+			   seen.checks - before.checks, seen.tasks - before.tasks,
+			   seen.following - before.following);
+	}
 
 	if (cpu_off)
 		toggle_cpu(&cpu_off);
-	for (i = 0; i < look->nr_churn; i++) {
+	for (i = 0; i < live->nr_churn; i++) {
 		/* One that is throttled would take its time to hear of it. */
-		sched_set_normal(look->churn[i].thread, 0);
-		psi_move_task(look->churn[i].thread, &psi_system);
-		kthread_stop(look->churn[i].thread);
+		sched_set_normal(live->churn[i].thread, 0);
+		psi_move_task(live->churn[i].thread, &psi_system);
+		kthread_stop(live->churn[i].thread);
+		KUNIT_EXPECT_FALSE(test, live->churn[i].wrong);
 	}
 	for (i = NR_OWN - 1; i >= 0; i--) {
 		/* Somewhere below there were stalls; folding has not lost them. */
-		psi_group_read(look->own[i], PSI_MEM_SOME, 2, stalls);
-		if (psi_group_is_on(look->own[i]))
+		psi_group_read(live->own[i], PSI_MEM_SOME, 2, stalls);
+		if (psi_group_is_on(live->own[i]))
 			KUNIT_EXPECT_GT(test, stalls[0].total, 0);
-		psi_group_free(look->own[i]);
+		psi_group_free(live->own[i]);
 	}
 }
 
@@ -566,17 +328,17 @@ static int throttle(struct task_struct *p)
 /* It is moved without being queued, and deadline.c has to tell of it. */
 static void throttled_task_loses_its_cpu(struct kunit *test)
 {
+	struct psi_debug_seen seen;
 	struct task_struct *p;
-	struct look *look;
+	const char *wrong;
 	int cpu = -1, i;
 
 	if (!static_branch_unlikely(&psi_enabled))
 		kunit_skip(test, "psi=0");
-	if (!IS_ENABLED(CONFIG_HOTPLUG_CPU) || num_online_cpus() == 1 || DEADLINE_OR_HOTPLUG)
+	if (!IS_ENABLED(CONFIG_HOTPLUG_CPU) || num_online_cpus() == 1 || !HAVE_DEADLINES ||
+	    IS_ENABLED(CONFIG_SCHED_CORE) || !IS_ENABLED(CONFIG_64BIT))
 		kunit_skip(test, "no CPU can go away, or not with deadline tasks");
 
-	look = kunit_kzalloc(test, sizeof(*look), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, look);
 	p = kthread_run(busy_thread, NULL, "psi_throttled");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(p));
 
@@ -590,9 +352,8 @@ static void throttled_task_loses_its_cpu(struct kunit *test)
 		for (i = 0; i < 50 && task_cpu(p) == cpu; i++)
 			msleep(20);
 		KUNIT_EXPECT_NE(test, task_cpu(p), cpu);
-		for (i = 0; i < 3 && !take_a_look(look); i++)
-			msleep(20);
-		KUNIT_EXPECT_LT_MSG(test, i, 3, "%s", look->what);
+		wrong = psi_debug_check(&seen);
+		KUNIT_EXPECT_NULL_MSG(test, wrong, "%s", wrong);
 		add_cpu(cpu);
 	}
 	sched_set_normal(p, 0);

@@ -942,7 +942,7 @@ static enum psi_result hotplug_against_quotas(void)
 #define LIVE_TEST	"/sys/kernel/debug/kunit/psi_live/"
 #define LIVE_RUNS	5
 
-/* The kernel's own test compares all counts with what the tasks are doing. */
+/* The kernel's own test has all counts compared with what the tasks are doing. */
 static void expect_facts(void)
 {
 	char results[4096];
@@ -963,7 +963,7 @@ static enum psi_result facts_amid_everything(void)
 	int i;
 
 	REQUIRE(!access(LIVE_TEST "run", W_OK),
-		"needs CONFIG_PSI_KUNIT_TEST and kunit.enable=1");
+		"needs CONFIG_PSI_DEBUG, CONFIG_PSI_KUNIT_TEST and kunit.enable=1");
 	begin_race(&facts);
 	for (i = 0; i < LIVE_RUNS; i++)
 		expect_facts();

@@ -956,7 +956,7 @@ static enum psi_result live(void)
 	int i, round;
 
 	REQUIRE(disk, NO_DISK);
-	REQUIRE(!access(LIVE_TEST "run", W_OK), "needs kunit.enable=1");
+	REQUIRE(!access(LIVE_TEST "run", W_OK), "needs CONFIG_PSI_DEBUG and kunit.enable=1");
 	require_rings(0);
 	task->kind = 8;
 	group[0] = make_group(NULL, "a");
