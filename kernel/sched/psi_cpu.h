@@ -23,18 +23,12 @@ bool psi_cpu_unstalled(struct psi_node *node, int cpu);
 bool psi_cpu_watch(struct psi_node *node, int cpu, enum psi_state state);
 void psi_exempt_current(void);
 
-/* for cgroups */
 /* While the lock of a runqueue is held: some thousand instructions. */
 #define PSI_SET_PARENTS_MAX	16
+
+/* for cgroups */
 void psi_set_parents(struct psi_group * const groups[], unsigned int nr,
 		     struct psi_group *parent);
-
-/* see psi_set_parents() */
-static inline void psi_set_parent(struct psi_group *group, struct psi_group *parent)
-{
-	psi_set_parents(&group, 1, parent);
-}
-
 void psi_forget(struct psi_group *group);
 void psi_move_task(struct task_struct *p, struct psi_group *group);
 void psi_recount_task(struct task_struct *p);

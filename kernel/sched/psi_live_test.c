@@ -195,7 +195,7 @@ static void turn_switch(struct live *live, int which)
 			WRITE_ONCE(live->own[i]->acct_group, above(live, i)->acct_group);
 	}
 	for (i = 0; i < NR_OWN; i++)
-		psi_set_parent(live->own[i], above(live, i)->acct_group);
+		psi_set_parents(&live->own[i], 1, above(live, i)->acct_group);
 	for (i = 0; i < live->nr_churn; i++)
 		psi_recount_task(live->churn[i].thread);
 	psi_debug_switch_end();
