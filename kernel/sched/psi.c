@@ -46,11 +46,11 @@
  * other task runs, or it is moved away. Otherwise each look at the pressure would
  * make some.
  *
- * The time is the runqueue's clock, and no other, so that what is written down
- * about a CPU is in the order in which it is written (R-7). The scheduler has just
- * brought it up to date when it calls (see psi_needs_clock()); who else writes
- * does so himself, see update_now(). Readers go by cpu_clock(), which may be a
- * little ahead of it.
+ * The time is the runqueue's clock, which the scheduler has most often brought up to
+ * date before it calls. Where it has not, the clock is read here and kept in
+ * rq->psi_clock, and psi_rq_clock() is the later of the two, so that what is written
+ * down about a CPU is in the order in which it is written (R-7). Readers go by
+ * cpu_clock(), which may be a little ahead of that.
  *
  * Who calls whom: the scheduler calls the hooks here; these call psi_node.c, and
  * where something begins that somebody waits for, down to psi_fold.c
@@ -175,17 +175,37 @@ static noinline void find_node(struct task_struct *p, int cpu)
 	p->psi.cpu = cpu;
 }
 
+/**
+ * psi_rq_clock - the time by which PSI writes about a CPU
+ * @rq: its runqueue, locked
+ *
+ * Return: the runqueue's clock, or, if PSI has read the time since, that; ns.
+ */
+u64 psi_rq_clock(const struct rq *rq)
+{
+	return max(rq->clock, rq->psi_clock);
+}
+
 /* The time of what the scheduler tells, units. */
 static u32 sched_now(struct rq *rq)
 {
-	return psi_units(rq->clock);
+	return psi_units(psi_rq_clock(rq));
 }
 
-/* The time of what somebody else tells, when the rq's clock may be old. */
-static u32 update_now(struct rq *rq)
+/*
+ * The time when the runqueue's clock may be old, ns. That stays as it is: to bring it up to
+ * date is to account irq, steal and load as well, which is dearer than all of a switch.
+ */
+static u64 read_clock(struct rq *rq)
 {
-	update_rq_clock(rq);
-	return sched_now(rq);
+	rq->psi_clock = max(psi_rq_clock(rq), sched_clock_cpu(cpu_of(rq)));
+	return rq->psi_clock;
+}
+
+/* The time of what somebody else tells, units. */
+static u32 read_now(struct rq *rq)
+{
+	return psi_units(read_clock(rq));
 }
 
 /* The time for those who only read. */
@@ -647,6 +667,12 @@ static noinline void switch_after_irq(struct rq *rq, struct task_struct *prev,
 	__psi_switch(rq, prev, next);
 }
 
+/* see psi_schedule() */
+void __psi_schedule(struct rq *rq)
+{
+	read_clock(rq);
+}
+
 /* see psi_switch() */
 void __psi_switch(struct rq *rq, struct task_struct *prev,
 		  struct task_struct *next)
@@ -669,7 +695,7 @@ static void unaccount_sleeper(struct task_struct *p)
 	struct rq *rq = task_rq(p);
 
 	guard(rq_lock_irqsave)(rq);
-	unaccount_task(rq, p, update_now(rq));
+	unaccount_task(rq, p, read_now(rq));
 }
 
 /* see psi_wake_migrate() */
@@ -685,8 +711,7 @@ static void end_cause(struct task_struct *p)
 	struct rq *rq = task_rq(p);
 
 	guard(rq_lock_irqsave)(rq);
-	update_rq_clock(rq);
-	psi_cause_end(p, rq->clock);
+	psi_cause_end(p, read_clock(rq));
 }
 
 /**
@@ -726,14 +751,16 @@ static __always_inline void toggle_current(u8 flags, u32 old, u32 new, enum psi_
 	struct task_struct *p = current;
 	struct rq_flags rf;
 	struct rq *rq;
+	u64 clock;
 	u32 now;
 
 	rq = this_rq_lock_irq(&rf);
-	now = update_now(rq);
+	clock = read_clock(rq);
+	now = psi_units(clock);
 	if (was != PSI_CAUSE_NONE)
-		psi_cause_end(p, rq->clock);
+		psi_cause_end(p, clock);
 	if (cause != PSI_CAUSE_NONE)
-		psi_cause_begin(p, cause, cpu_of(rq), rq->clock);
+		psi_cause_begin(p, cause, cpu_of(rq), clock);
 	p->psi.flags ^= flags;
 	if (likely(p->psi.contrib == old && psi_task_contrib(p->psi.flags) == new)) {
 		set_contrib(rq, p, new);
@@ -848,7 +875,7 @@ static void set_group(struct rq *rq, struct task_struct *p, struct psi_group *gr
 	if (p->psi.group == group)
 		return;
 	if (unlikely(p->psi.cause_shard))
-		psi_cause_move(p, group, cpu_of(rq), rq->clock);
+		psi_cause_move(p, group, cpu_of(rq), psi_rq_clock(rq));
 	p->psi.group = group;
 	recount(rq, p, now);
 }
@@ -867,7 +894,7 @@ void psi_move_task(struct task_struct *p, struct psi_group *group)
 	u32 now;
 
 	rq = task_rq_lock(p, &rf);
-	now = update_now(rq);
+	now = read_now(rq);
 	/* Whoever switches off looks after those that have one, and frees it then. */
 	set_group(rq, p, READ_ONCE(psi_counting) ? group : &psi_system, now);
 	task_rq_unlock(rq, p, &rf);
@@ -886,7 +913,7 @@ void psi_recount_task(struct task_struct *p)
 	struct rq *rq;
 
 	rq = task_rq_lock(p, &rf);
-	recount(rq, p, update_now(rq));
+	recount(rq, p, read_now(rq));
 	task_rq_unlock(rq, p, &rf);
 	__release(rq->lock);	/* sparse does not see it in there */
 }
@@ -916,7 +943,7 @@ static void set_parents_on(struct rq *rq, struct psi_group * const groups[], uns
 	u32 now;
 
 	guard(rq_lock_irq)(rq);
-	now = update_now(rq);
+	now = read_now(rq);
 	for (i = 0; i < nr; i++)
 		set_node_parent(rq, per_cpu_ptr(groups[i]->nodes, cpu),
 				parent ? per_cpu_ptr(parent->nodes, cpu) : NULL, now);
@@ -986,7 +1013,7 @@ static void exempt(struct rq *rq, struct task_struct *p, u8 flags, u32 now)
 	if (p->psi.flags & PSI_TASK_PREEMPTED)
 		end_preempted(rq, p);
 	if (p->psi.cause_shard)
-		psi_cause_suspend(p, rq->clock);
+		psi_cause_suspend(p, psi_rq_clock(rq));
 	p->psi.flags |= PSI_TASK_EXEMPT | flags;
 	account_task(rq, p, now);
 	p->psi.cpu = -1;
@@ -1025,7 +1052,7 @@ static void begin_counting(struct rq *rq, struct task_struct *p, u32 now)
 	rq->psi.irq_ns = irq_ns(rq);
 	p->psi.flags = flags;
 	if (p->psi.cause != PSI_CAUSE_NONE)
-		psi_cause_resume(p, cpu_of(rq), rq->clock);
+		psi_cause_resume(p, cpu_of(rq), psi_rq_clock(rq));
 
 	/* One that has blocked, and is on its way off the CPU, counts until the switch. */
 	if (flags & PSI_TASK_ONCPU)
@@ -1051,7 +1078,7 @@ void psi_count_task(struct task_struct *p, struct psi_group *group)
 	u32 now;
 
 	rq = task_rq_lock(p, &rf);
-	now = update_now(rq);
+	now = read_now(rq);
 	was_exempt = p->psi.flags & PSI_TASK_EXEMPT;
 	/* Who is not found to exit here finds accounting enabled in psi_exit_begin(). */
 	if (!was_exempt || !(p->flags & PF_EXITING)) {
@@ -1077,7 +1104,7 @@ void psi_uncount_task(struct task_struct *p)
 	struct rq *rq;
 
 	rq = task_rq_lock(p, &rf);
-	exempt(rq, p, 0, update_now(rq));
+	exempt(rq, p, 0, read_now(rq));
 	p->psi.group = &psi_system;
 	task_rq_unlock(rq, p, &rf);
 	__release(rq->lock);	/* sparse does not see it in there */
@@ -1114,7 +1141,7 @@ void psi_exempt_current(void)
 	struct rq *rq;
 
 	rq = this_rq_lock_irq(&rf);
-	exempt(rq, current, PSI_TASK_WORKER, update_now(rq));
+	exempt(rq, current, PSI_TASK_WORKER, read_now(rq));
 	rq_unlock_irq(rq, &rf);
 }
 

@@ -29,7 +29,7 @@
  * with the group, since where a stall begins nothing can be.
  *
  * The first half is pure: it knows no tasks, and is told the time. That is the
- * runqueue's clock where a section begins and ends, and local_clock() in a fold. Clocks
+ * clock of a CPU where a section begins and ends, and local_clock() in a fold. Clocks
  * of two CPUs may differ a little; a section ends no earlier than it has begun, and a fold
  * that would have to take something back leaves it for the next one. So no number ever
  * decreases.
