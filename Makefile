@@ -25,18 +25,18 @@ JOBS ?= 3
 CHECK ?= $(if $(FULL),,--quick)
 
 help: ## show these commands
-	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 17
 
-run: kernel ## boot our kernel in QEMU: pressure rises and falls, hot pages are found
+run: kernel ## boot our kernel in QEMU: pressure rises and falls, ksamplingd finds hot pages
 	@scripts/demo
 
-pebs: pebs-guest ## ksamplingd at work on an emulated processor with PEBS
+pebs: pebs-guest ## ksamplingd at work on an emulated processor that has PEBS
 	@scripts/demo --pebs
 
 container: kernel ## what programs of Debian see in containers of systemd-nspawn
 	@scripts/container
 
-shell: kernel ## the same kernel, with a prompt
+shell: kernel ## boot the same kernel to a prompt
 	@scripts/boot --interactive --kernel build/obj/$(image) \
 		--initrd build/initramfs.cpio.gz --append test=shell
 
@@ -45,7 +45,7 @@ test: ## what must hold for each change: 11 to 20 minutes (PARTS="check tools")
 	@$(MAKE) --no-print-directory --keep-going -j$(JOBS) $(PARTS:%=test-%) || true
 	@$(call tally,$(PARTS)) | tee build/test/summary
 
-test-full: ## all there is: an hour, before a release (FULL_PARTS="pebs kasan" for some)
+test-full: ## nearly all there is: an hour or two, before a release (FULL_PARTS="pebs kasan" for some)
 	@$(MAKE) --no-print-directory test JOBS=1 FULL=--full CHECK=--full PARTS="$(FULL_PARTS)"
 
 soak: kernel ## many seeds: GUEST=kunit,races SEEDS=2-101 ONLY=R-14 (scripts/soak --help)
@@ -54,33 +54,33 @@ soak: kernel ## many seeds: GUEST=kunit,races SEEDS=2-101 ONLY=R-14 (scripts/soa
 
 check: ## checkpatch, sparse, W=1, kernel-doc, shellcheck on our files
 tools: ## psitop, psi-wait and ksamplingd-top, on made-up files
-kunit: ## unit tests alone, in a kernel that is a program (UML)
-selftest: ## tests in the guest
-prefixes: ## each patch of the series builds and boots: before it is sent
-mutations: ## do unit tests notice what is broken on purpose? ten minutes
-mutations-guest: ## does a kernel that checks itself, in a guest? an hour
+kunit: ## the unit tests alone, under user-mode Linux: seconds once they are built
+selftest: ## the tests in virtual machines, all of them
+prefixes: ## build and boot after each patch of the series: 20 minutes, before it is sent
+mutations: ## break one place after the other: do the unit tests notice? ten minutes
+mutations-guest: ## the same in a guest: does a kernel with PSI_DEBUG notice? an hour
 check tools kunit selftest prefixes mutations mutations-guest:
 	@rm -f build/test/$@.tap
 	@$(MAKE) --no-print-directory test-$@ FULL=--full || true
 	@$(call tally,$@)
 
-test-base: base-kernel ## what of that the base's own PSI does not pass
+test-base: base-kernel ## the cases that the base's own PSI has to fail
 	@scripts/initramfs build/tree build/initramfs.cpio.gz
 	@scripts/selftest --base
 
 test-abi: kernel base-kernel
 	@$(part) abi "the interface, beside the base's" scripts/test/abi
 
-test-debug: debug-kernel
+test-debug: debug-kernel ## groups and triggers made, moved and removed all at once, under lockdep
 	@$(part) debug "races under lockdep" scripts/selftest --debug $(FULL)
 
-test-kasan: kasan-kernel
+test-kasan: kasan-kernel ## the same under KASAN and lockdep
 	@$(part) kasan "races under KASAN and lockdep" scripts/selftest --kasan $(FULL)
 
 test-pebs: pebs-guest
 	@$(part) pebs "ksamplingd on a processor with PEBS" scripts/selftest --pebs $(FULL)
 
-pebs-hour: pebs-guest ## an hour of its time of ksamplingd on that processor: no stray NMI
+pebs-hour: pebs-guest ## ksamplingd on that processor for an hour of guest time: no stray NMI
 	@scripts/boot --pebs skylake --icount=4 --cpus 2 --mem 1536 --timeout 5400 \
 		--kernel build/obj/$(image) --initrd build/pebs.cpio \
 		--append "quiet psi=1 test=ks_pebs only=R-20 ks_hours=1 limit=7200" | tee build/pebs-hour.log
@@ -92,10 +92,10 @@ pebs-guest: kernel
 	@$(step) programs "programs of Debian" scripts/programs build/programs.cpio
 	@cat build/programs.cpio build/initramfs.cpio.gz >build/pebs.cpio
 
-variants: kernel ## kernels that users have and our guest has not, and the stresses there
+variants: kernel ## build and boot the kernel as users configure it (RT, ...), and run the stress tests
 	@scripts/variants
 
-bench: kernel ## what PSI costs: the base's own, none, and ours; and ksamplingd
+bench: kernel ## what PSI costs (the base's own, none, ours), and all other measurements
 	@scripts/setup gnuplot-nox
 	@scripts/bench
 	@scripts/bench.d/ksamplingd
@@ -150,7 +150,7 @@ test-deb: deb ## install them in a Debian 12, boot, and remove them
 	@$(part) deb "packages in a Debian 12" scripts/test/deb $(FLAVOUR) || true
 	@$(call tally,deb)
 
-test-debian: tree ## programs of Debian there, with its kernel and with ours; an hour or more
+test-debian: tree ## run programs of Debian there, with its kernel and with ours: an hour or more
 	@scripts/deb cloud-amd64
 	@$(part) debian "programs of Debian with both kernels" scripts/test/debian || true
 	@$(call tally,debian)
