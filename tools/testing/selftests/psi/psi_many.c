@@ -444,15 +444,6 @@ static void toggle(const char *group)
 	psi_note("switched within %llu us", longest / NSEC_PER_USEC);
 }
 
-static __u64 ran_ns(pid_t pid)
-{
-	char path[64], text[128];
-
-	snprintf(path, sizeof(path), "/proc/%d/schedstat", pid);
-	REQUIRE(read_text(path, text, sizeof(text)) > 0, "needs schedstat");
-	return strtoull(text, NULL, 10);
-}
-
 /* First with tasks that are anything now and then, then with two that share a CPU. */
 static enum psi_result many_children(void)
 {
@@ -479,11 +470,11 @@ static enum psi_result many_children(void)
 	pid[1] = start_in_group(e[2].group, 0, spin, NULL);
 	toggle(parent);
 	sleep_ms(200);
-	ran = ran_ns(pid[0]) + ran_ns(pid[1]);
+	ran = task_times(pid[0]).ran_ns + task_times(pid[1]).ran_ns;
 	EXPECT(!read_group(parent, PSI_CPU, &from), "cannot read");
 	expect_shares(e, ARRAY_SIZE(e), 1500, 2);
 	EXPECT(!read_group(parent, PSI_CPU, &to), "cannot read");
-	ran = ran_ns(pid[0]) + ran_ns(pid[1]) - ran;
+	ran = task_times(pid[0]).ran_ns + task_times(pid[1]).ran_ns - ran;
 
 	/* Full is when others run: this process, and what earlier cases have left. */
 	share = psi_share(&from, &to);

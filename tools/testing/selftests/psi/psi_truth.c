@@ -117,13 +117,7 @@ static pid_t start_cpu(struct load *l, int cpu)
 
 static __u64 cpu_stalled_us(const struct load *l)
 {
-	char path[64], text[128];
-	__u64 on_cpu, waited;
-
-	snprintf(path, sizeof(path), "/proc/%d/schedstat", l->pid);
-	REQUIRE(read_text(path, text, sizeof(text)) > 0 &&
-		sscanf(text, "%llu %llu", &on_cpu, &waited) == 2, "needs schedstat");
-	return waited / NSEC_PER_USEC;
+	return task_times(l->pid).waited_ns / NSEC_PER_USEC;
 }
 
 static const struct load loads[] = {

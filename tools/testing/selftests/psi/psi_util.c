@@ -149,6 +149,18 @@ ssize_t read_text(const char *path, char *buf, size_t size)
 	return n < 0 ? n : length;
 }
 
+struct psi_task_times task_times(pid_t pid)
+{
+	struct psi_task_times times;
+	char path[64], text[128];
+
+	snprintf(path, sizeof(path), "/proc/%d/schedstat", pid);
+	REQUIRE(read_text(path, text, sizeof(text)) > 0 &&
+		sscanf(text, "%llu %llu", &times.ran_ns, &times.waited_ns) == 2,
+		"needs schedstat");
+	return times;
+}
+
 int write_text(const char *path, const char *format, ...)
 {
 	int fd = open(path, O_WRONLY);

@@ -103,6 +103,13 @@ pid_t start_hotplug(unsigned int deed, unsigned int rest_us);
 /* Takes all CPUs back. Whatever takes them away has to be stopped before. */
 void all_online(void);
 
+/* How long a task was on a CPU, and how long it has waited for one. */
+struct psi_task_times {
+	__u64 ran_ns, waited_ns;
+};
+
+struct psi_task_times task_times(pid_t pid);
+
 /* Length of what was read (@buf is terminated), or -errno. */
 ssize_t read_text(const char *path, char *buf, size_t size);
 /* 0 or -errno. */
