@@ -625,7 +625,7 @@ static noinline void switch_worker(struct rq *rq, struct task_struct *prev,
 #ifdef CONFIG_IRQ_TIME_ACCOUNTING
 static u64 irq_ns(struct rq *rq)
 {
-	return rq->prev_irq_time;
+	return irq_time_read(cpu_of(rq));
 }
 #else
 static u64 irq_ns(struct rq *rq)
@@ -1049,7 +1049,8 @@ static void begin_counting(struct rq *rq, struct task_struct *p, u32 now)
 	u8 flags = flags_by_facts(rq, p);
 
 	/* Interrupt time up to here belongs to nobody. */
-	rq->psi.irq_ns = irq_ns(rq);
+	if (flags & PSI_TASK_ONCPU)
+		rq->psi.irq_ns = irq_ns(rq);
 	p->psi.flags = flags;
 	if (p->psi.cause != PSI_CAUSE_NONE)
 		psi_cause_resume(p, cpu_of(rq), psi_rq_clock(rq));

@@ -65,7 +65,7 @@ static inline void psi_dequeue(struct rq *rq, struct task_struct *p, int flags)
 /**
  * psi_schedule - schedule() is about to choose a task
  * @rq:      the runqueue
- * @skipped: its clock is still that of a wakeup that preempts
+ * @skipped: its clock was left alone, since it is that of a wakeup, or of sched_yield()
  *
  * How long ago that was is how long the task has waited.
  */
