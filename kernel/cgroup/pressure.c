@@ -123,7 +123,7 @@ void cgroup_pressure_offline(struct cgroup *cgrp)
 	if (!cgrp->psi)
 		return;
 	psi_ns_end(cgrp->psi);
-	psi_causes_drain(&cgrp->psi->causes, local_clock);
+	psi_causes_hand_over(&cgrp->psi->causes, local_clock);
 }
 
 /**
@@ -150,28 +150,23 @@ void cgroup_pressure_attach(struct task_struct *task, struct cgroup *cgrp)
 
 /* ------------------------------ Causes ------------------------------ */
 
-/*
- * Bring the causes of a cgroup up to date, beginning with those far below. A visit to
- * each one in which something has happened; RCU is left there, and when it is due. One
- * that is just being freed hands on by itself what there is.
- */
-static void gather_causes(struct cgroup *cgrp)
+/* Of a cgroup and all below it, those above first. RCU is left after each few. */
+static void sum_causes(struct cgroup *cgrp, struct psi_cause_sum sums[])
 {
 	struct cgroup_subsys_state *css;
 	struct psi_group *group;
-	bool pending;
+	unsigned int nr = 0;
 
 	rcu_read_lock();
-	css_for_each_descendant_post(css, &cgrp->self) {
+	css_for_each_descendant_pre(css, &cgrp->self) {
 		/* One that was removed before there was accounting has none. */
 		group = READ_ONCE(css->cgroup->psi);
-		pending = group && psi_causes_are_pending(&group->causes);
-		if ((!pending && !need_resched()) || !css_tryget(css))
+		if (group)
+			psi_causes_add(&group->causes, local_clock, sums);
+		if ((++nr % 32 && !need_resched()) || !css_tryget(css))
 			continue;
 		rcu_read_unlock();
 
-		if (pending)
-			psi_gather_causes(group);
 		cond_resched();
 
 		rcu_read_lock();
@@ -207,11 +202,16 @@ static void pressure_switch(struct cgroup *cgrp, bool on)
 {
 	struct psi_group *acct = on ? cgrp->psi : acct_of_parent(cgrp);
 	struct psi_group *children[PSI_SET_PARENTS_MAX];
+	struct psi_cause_sum sums[PSI_NR_CAUSES] = { };
 	struct cgroup_subsys_state *css;
 	unsigned int nr = 0;
 	struct cgroup *pos;
 
-	psi_causes_switch(&cgrp->psi->causes, on, local_clock);
+	sum_causes(cgrp, sums);
+	if (on)
+		psi_causes_hide(&cgrp->psi->causes, sums);
+	else
+		psi_causes_show(&cgrp->psi->causes, sums);
 
 	psi_debug_switch_begin();
 	WRITE_ONCE(cgrp->psi->acct_group, acct);
@@ -270,9 +270,6 @@ static ssize_t pressure_switch_write(struct kernfs_open_file *of, char *buf,
 		return ret;
 	if (on < 0 || on > 1)
 		return -ERANGE;
-
-	/* The operation keeps it. Readers may be slow, so not under cgroup_mutex. */
-	gather_causes(of_css(of)->cgroup);
 
 	cgrp = cgroup_kn_lock_live(of->kn, false);
 	if (!cgrp)
@@ -342,11 +339,13 @@ static void pressure_release(struct kernfs_open_file *of)
 
 static int causes_show(struct seq_file *m, void *v)
 {
+	struct psi_cause_sum sums[PSI_NR_CAUSES] = { };
 	struct cgroup *cgrp = seq_css(m)->cgroup;
 
 	psi_show_cpu_causes(m, cgrp->psi);
-	gather_causes(cgrp);
-	psi_show_memory_causes(m, cgrp->psi);
+	sum_causes(cgrp, sums);
+	psi_causes_show(&cgrp->psi->causes, sums);
+	psi_show_memory_causes(m, sums);
 	return 0;
 }
 

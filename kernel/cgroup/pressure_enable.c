@@ -74,12 +74,15 @@ static int add_group(struct cgroup *cgrp)
 /* Nobody looks at it any more, but for those that are below it. */
 static int remove_group(struct cgroup *cgrp)
 {
+	struct psi_cause_sum sums[PSI_NR_CAUSES] = { };
 	struct psi_group *group = cgrp->psi;
 
 	if (group == &psi_system) {
 		/* Next time, all begin switched on. */
+		psi_causes_add(&group->causes, local_clock, sums);
+		if (!psi_group_is_on(group))
+			psi_causes_hide(&group->causes, sums);
 		WRITE_ONCE(group->acct_group, group);
-		psi_causes_switch(&group->causes, true, local_clock);
 	} else if (group) {
 		WRITE_ONCE(cgrp->psi, NULL);
 		psi_group_free(group);

@@ -7,51 +7,39 @@
  * the longest one took, in the group and all groups below it. This is time of tasks:
  * two that are stalled for a second are two seconds, whatever their CPUs do (R-19).
  *
- * What a section costs does not depend on the depth of the group: begin and end are
- * written down in the task's own group only, and nothing is done at a context switch.
- * Who reads folds what is there into the group, and hands it on to the group above,
- * from the leaves up to the group that is read:
- *
- *	section -> shard of its group -> shown there
- *				      -> group above -> shown there, ...
- *
- * So nothing is added up twice, nothing is lost when a group is removed, and whoever
- * reads visits the groups below, and of these only does something for those in which
- * something has happened. cgroup_rstat is like that, but it would fold the statistics
- * of all controllers as well, one CPU after the other, with one lock for all readers.
+ * What a section costs does not depend on the depth of the group: its begin and end are
+ * written down in the task's own group, and nothing is done at a context switch. A reader
+ * adds up its group and all below it, those above first. A group that is removed hands what
+ * it has to the group above. That goes up while the reader goes down, so it may be missed
+ * until the next reading, but is never found twice. No reader shows less than an earlier
+ * one. cgroup_rstat would flush the statistics of all controllers as well.
  *
  * A section that lasts is in the total as it goes on (R-6). For that, its begin is
  * subtracted when it begins, and its end added when it ends; in between, the time of
- * the fold stands for the end.
+ * the reading stands for the end.
  *
  * A shard is for 8 CPUs, because there are many groups and few that stall on many
  * CPUs at the same time: 64 bytes a CPU, where a node has 128. They are allocated
  * with the group, since where a stall begins nothing can be.
  *
  * The first half is pure: it knows no tasks, and is told the time. That is the
- * clock of a CPU where a section begins and ends, and local_clock() in a fold. Clocks
- * of two CPUs may differ a little; a section ends no earlier than it has begun, and a fold
- * that would have to take something back leaves it for the next one. So no number ever
- * decreases.
+ * clock of a CPU where a section begins and ends, and local_clock() for a reader. Clocks
+ * of two CPUs may differ a little; a section ends no earlier than it has begun.
  *
- * Locking: psi_cause_shard::lock is a leaf, taken under a rq lock. It is never held for
- * longer than it takes to look at all causes once, and those who read take one that
- * belongs to CPUs only if something has happened there. psi_causes::below_lock is another
- * one, not taken by the scheduler. psi_causes::lock (may sleep) is held for one group at a
- * time, until what was folded is handed on to the group above, so that a reader of that
- * one finds it. Nobody who has cgroup_mutex waits for it: readers may be slow.
- * psi_task::cause is written by the task itself, all that goes with it under the lock of
- * its runqueue.
+ * Locking: psi_cause_shard::lock is for those who write, and a leaf, taken under a rq lock.
+ * Readers go by psi_cause_shard::seq, so that they hold up neither sections nor each
+ * other. psi_causes::lock is for what is shown; nothing is taken under it.
+ * psi_causes_hide() and handing over at rmdir are under cgroup_mutex. psi_task::cause is
+ * written by the task itself, all that goes with it under the lock of its runqueue.
  */
 #include <linux/build_bug.h>
 #include <linux/cleanup.h>
 #include <linux/cpumask.h>
 #include <linux/math64.h>
-#include <linux/mutex.h>
 #include <linux/psi.h>
 #include <linux/sched.h>
-#include <linux/sched/clock.h>
 #include <linux/seq_file.h>
+#include <linux/seqlock.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
@@ -91,9 +79,11 @@ static __always_inline void write_begin(struct psi_cause_shard *shard, enum psi_
 	struct psi_cause_open *open = open_of(shard, cause);
 
 	raw_spin_lock(&shard->lock);
+	write_seqcount_begin(&shard->seq);
 	open->active++;
 	open->total -= now;
-	WRITE_ONCE(shard->pending, true);
+	WRITE_ONCE(shard->used, true);
+	write_seqcount_end(&shard->seq);
 	raw_spin_unlock(&shard->lock);
 }
 
@@ -108,87 +98,35 @@ static __always_inline u64 write_end(struct psi_cause_shard *shard, enum psi_cau
 	ns = now - begun;
 
 	raw_spin_lock(&shard->lock);
+	write_seqcount_begin(&shard->seq);
 	open->active--;
 	open->count++;
 	open->total += now;
 	if (unlikely(ns > open->max))
 		open->max = ns;
-	WRITE_ONCE(shard->pending, true);
+	write_seqcount_end(&shard->seq);
 	raw_spin_unlock(&shard->lock);
 
 	return ns;
 }
 
-/* ------------------------------ The fold ------------------------------ */
+/* ----------------------------- Adding up ----------------------------- */
 
-static void sum_add(struct psi_cause_sum *sum, const struct psi_cause_sum *more)
+/* What there is of a cause at the time @now. */
+static struct psi_cause_sum sum_at(const struct psi_cause_open *open, u64 now)
 {
-	sum->count += more->count;
-	sum->total += more->total;
-	sum->max = max(sum->max, more->max);
+	return (struct psi_cause_sum) {
+		.count = open->count,
+		.total = open->total + open->active * now,
+		.max = open->max,
+	};
 }
 
-/* What has come up until @now; from here on that is where it begins. */
-static void take_open(struct psi_cause_open *open, u64 now, struct psi_cause_sum *sum)
+static void sum_add(struct psi_cause_sum *sum, struct psi_cause_sum more)
 {
-	u64 lasting = open->active * now;
-	s64 grown = open->total + lasting;
-	struct psi_cause_sum more = { .count = open->count, .max = open->max };
-
-	open->count = 0;
-	open->max = 0;
-	if (grown > 0) {
-		more.total = grown;
-		open->total = -lasting;
-	}
-	sum_add(sum, &more);
-}
-
-static void take_shard(struct psi_cause_shard *shard, u64 (*clock)(void),
-		       struct psi_cause_sum sums[])
-{
-	unsigned long flags;
-	bool lasts = false;
-	u64 now;
-	int c;
-
-	raw_spin_lock_irqsave(&shard->lock, flags);
-	/* Not before: it would be older than sections that have begun since. */
-	now = clock();
-	for (c = 0; c < PSI_NR_CAUSES; c++) {
-		take_open(&shard->open[c], now, &sums[c]);
-		lasts |= shard->open[c].active;
-	}
-	/* Pairs with psi_causes_are_pending(): who sees this sees that we have the mutex. */
-	smp_store_release(&shard->pending, lasts);
-	raw_spin_unlock_irqrestore(&shard->lock, flags);
-}
-
-static void take_below(struct psi_causes *causes, struct psi_cause_sum sums[])
-{
-	int c;
-
-	spin_lock(&causes->below_lock);
-	for (c = 0; c < PSI_NR_CAUSES; c++)
-		sum_add(&sums[c], &causes->below[c]);
-	memset(causes->below, 0, sizeof(causes->below));
-	smp_store_release(&causes->below_pending, false);	/* as in take_shard() */
-	spin_unlock(&causes->below_lock);
-}
-
-/* Let a group have what was in one below it. */
-static void give_above(struct psi_causes *above, const struct psi_cause_sum sums[])
-{
-	int c;
-
-	if (!above)
-		return;
-
-	spin_lock(&above->below_lock);
-	for (c = 0; c < PSI_NR_CAUSES; c++)
-		sum_add(&above->below[c], &sums[c]);
-	WRITE_ONCE(above->below_pending, true);
-	spin_unlock(&above->below_lock);
+	sum->count += more.count;
+	sum->total += more.total;
+	sum->max = max(sum->max, more.max);
 }
 
 /**
@@ -204,133 +142,161 @@ void psi_causes_init(struct psi_causes *causes, struct psi_cause_shard *shards,
 	unsigned int i;
 
 	memset(causes, 0, sizeof(*causes));
-	for (i = 0; i < nr_shards; i++)
+	for (i = 0; i < nr_shards; i++) {
 		raw_spin_lock_init(&shards[i].lock);
+		seqcount_raw_spinlock_init(&shards[i].seq, &shards[i].lock);
+	}
 	causes->shards = shards;
 	causes->nr_shards = nr_shards;
 	causes->above = above;
-	spin_lock_init(&causes->below_lock);
-	mutex_init(&causes->lock);
-	causes->on = true;
+	raw_spin_lock_init(&causes->lock);
 }
 
-static bool is_pending(const struct psi_causes *causes)
+static void add_shard(struct psi_cause_shard *shard, u64 (*clock)(void),
+		      struct psi_cause_sum sums[])
 {
-	unsigned int i;
-
-	for (i = 0; i < causes->nr_shards; i++)
-		if (READ_ONCE(causes->shards[i].pending))
-			return true;
-	return READ_ONCE(causes->below_pending);
-}
-
-/**
- * psi_causes_are_pending - is there something to fold?
- * @causes: of a group
- *
- * Context: any.
- * Return: false if what can be shown of all that has happened is in @shown, and handed on
- * to the group above.
- */
-bool psi_causes_are_pending(struct psi_causes *causes)
-{
-	if (is_pending(causes))
-		return true;
-
-	/* Whoever has just taken it has the mutex until he has handed it on. */
-	smp_rmb();
-	if (mutex_is_locked(&causes->lock))
-		return true;
-
-	/* What he has handed on is seen by who looks at the group above next. */
-	smp_acquire__after_ctrl_dep();
-	return false;
-}
-
-static void take_all(struct psi_causes *causes, u64 (*clock)(void), struct psi_cause_sum sums[])
-{
-	unsigned int i;
-
-	for (i = 0; i < causes->nr_shards; i++)
-		if (READ_ONCE(causes->shards[i].pending))
-			take_shard(&causes->shards[i], clock, sums);
-	if (READ_ONCE(causes->below_pending))
-		take_below(causes, sums);
-}
-
-static void fold_locked(struct psi_causes *causes, u64 (*clock)(void))
-{
-	struct psi_cause_sum sums[PSI_NR_CAUSES] = { };
+	struct psi_cause_sum seen[PSI_NR_CAUSES];
+	unsigned int seq;
+	u64 now;
 	int c;
 
-	lockdep_assert_held(&causes->lock);
+	do {
+		seq = read_seqcount_begin(&shard->seq);
+		/* Not before: it would be older than sections that have begun since. */
+		now = clock();
+		for (c = 0; c < PSI_NR_CAUSES; c++)
+			seen[c] = sum_at(&shard->open[c], now);
+	} while (read_seqcount_retry(&shard->seq, seq));
 
-	take_all(causes, clock, sums);
-	for (c = 0; READ_ONCE(causes->on) && c < PSI_NR_CAUSES; c++)
-		sum_add(&causes->shown[c], &sums[c]);
-	give_above(causes->above, sums);
+	for (c = 0; c < PSI_NR_CAUSES; c++)
+		sum_add(&sums[c], seen[c]);
 }
 
 /**
- * psi_causes_fold - show what has happened in a group, and tell the one above
- * @causes: of the group; those below it were folded before
- * @clock:  the time, ns; called with interrupts off
+ * psi_causes_add - add up what there is in one group
+ * @causes: of the group; those above it were added before
+ * @clock:  the time, ns
+ * @sums:   PSI_NR_CAUSES of them, to which it is added
  *
- * A group that is switched off shows nothing of it, and hands it on all the same.
- *
- * Context: may sleep.
+ * Context: any.
  */
-void psi_causes_fold(struct psi_causes *causes, u64 (*clock)(void))
+void psi_causes_add(struct psi_causes *causes, u64 (*clock)(void), struct psi_cause_sum sums[])
 {
-	guard(mutex)(&causes->lock);
+	unsigned int i;
 
-	if (is_pending(causes))
-		fold_locked(causes, clock);
+	for (i = 0; i < causes->nr_shards; i++)
+		if (READ_ONCE(causes->shards[i].used))
+			add_shard(&causes->shards[i], clock, sums);
+}
+
+/* Leaves what still lasts, as if it began now. */
+static void take_shard(struct psi_cause_shard *shard, u64 (*clock)(void),
+		       struct psi_cause_sum sums[])
+{
+	struct psi_cause_open *open;
+	bool lasts = false;
+	u64 now;
+	int c;
+
+	guard(raw_spinlock_irqsave)(&shard->lock);
+	write_seqcount_begin(&shard->seq);
+	now = clock();
+	for (c = 0; c < PSI_NR_CAUSES; c++) {
+		open = &shard->open[c];
+		sum_add(&sums[c], sum_at(open, now));
+		*open = (struct psi_cause_open) {
+			.total = -(open->active * now),
+			.active = open->active,
+		};
+		lasts |= open->active;
+	}
+	WRITE_ONCE(shard->used, lasts);
+	write_seqcount_end(&shard->seq);
 }
 
 /**
- * psi_causes_drain - tell the group above what has happened in one that nobody reads
- * @causes: of the group
- * @clock:  the time, ns; called with interrupts off
+ * psi_causes_hand_over - the group above has it from now on
+ * @causes: of a group that is being removed
+ * @clock:  the time, ns
  *
- * Does not wait for whoever still reads. If there is one, a reader of the group above may
- * for a moment not find what we hand on.
+ * Context: any.
+ */
+void psi_causes_hand_over(struct psi_causes *causes, u64 (*clock)(void))
+{
+	struct psi_cause_sum sums[PSI_NR_CAUSES] = { };
+	struct psi_cause_shard *above = causes->above->shards;
+	bool used = false;
+	unsigned int i;
+	int c;
+
+	for (i = 0; i < causes->nr_shards; i++) {
+		if (!READ_ONCE(causes->shards[i].used))
+			continue;
+		take_shard(&causes->shards[i], clock, sums);
+		used = true;
+	}
+	if (!used)
+		return;
+
+	guard(raw_spinlock_irqsave)(&above->lock);
+	write_seqcount_begin(&above->seq);
+	for (c = 0; c < PSI_NR_CAUSES; c++) {
+		above->open[c].count += sums[c].count;
+		above->open[c].total += sums[c].total;
+		above->open[c].max = max(above->open[c].max, sums[c].max);
+	}
+	WRITE_ONCE(above->used, true);
+	write_seqcount_end(&above->seq);
+}
+
+/* As far as it is more: a sum may be older than what is shown, or miss something. */
+static void grow(u64 *what, u64 to)
+{
+	if ((s64)(to - *what) > 0)
+		*what = to;
+}
+
+/**
+ * psi_causes_show - what a group shows
+ * @causes: of a group that is switched on
+ * @sums:   of it and all groups below; what it shows is returned here
  *
  * Context: any, but not in interrupts.
  */
-void psi_causes_drain(struct psi_causes *causes, u64 (*clock)(void))
+void psi_causes_show(struct psi_causes *causes, struct psi_cause_sum sums[])
 {
-	struct psi_cause_sum sums[PSI_NR_CAUSES] = { };
+	struct psi_cause_sum *shown = causes->shown;
+	int c;
 
-	if (!is_pending(causes))
-		return;
-	if (mutex_trylock(&causes->lock)) {
-		fold_locked(causes, clock);
-		mutex_unlock(&causes->lock);
-		return;
+	guard(raw_spinlock)(&causes->lock);
+
+	for (c = 0; c < PSI_NR_CAUSES; c++) {
+		grow(&shown[c].count, sums[c].count - causes->hidden[c].count);
+		grow(&shown[c].total, sums[c].total - causes->hidden[c].total);
+		grow(&shown[c].max, sums[c].max);
+		sums[c] = shown[c];
 	}
-
-	take_all(causes, clock, sums);
-	give_above(causes->above, sums);
 }
 
 /**
- * psi_causes_switch - show what happens from now on, or nothing of it
- * @causes: of a group; those below it were folded before
- * @on:     the former
- * @clock:  the time, ns; called with interrupts off
+ * psi_causes_hide - a group is switched on again, and shows nothing of what came since it was off
+ * @causes: of the group; psi_causes_show() when it was switched off
+ * @sums:   of it and all groups below, just now
  *
- * Does not wait for whoever reads; it is not more exact than his reading then.
+ * The longest section is that of all times.
  *
- * Context: any, but not in interrupts; nobody else switches.
+ * Context: any, but not in interrupts.
  */
-void psi_causes_switch(struct psi_causes *causes, bool on, u64 (*clock)(void))
+void psi_causes_hide(struct psi_causes *causes, const struct psi_cause_sum sums[])
 {
-	if (mutex_trylock(&causes->lock)) {
-		fold_locked(causes, clock);
-		mutex_unlock(&causes->lock);
+	int c;
+
+	guard(raw_spinlock)(&causes->lock);
+
+	for (c = 0; c < PSI_NR_CAUSES; c++) {
+		grow(&causes->hidden[c].count, sums[c].count - causes->shown[c].count);
+		grow(&causes->hidden[c].total, sums[c].total - causes->shown[c].total);
 	}
-	WRITE_ONCE(causes->on, on);
 }
 
 /* ------------------------------- Tasks ------------------------------- */
@@ -483,32 +449,17 @@ struct psi_cause_shard *psi_cause_shards_alloc(gfp_t gfp)
 /* ------------------------------ The file ------------------------------ */
 
 /**
- * psi_gather_causes - one group's part of bringing totals up to date (R-6)
- * @group: the group; those below it come first
- *
- * Context: may sleep.
- */
-void psi_gather_causes(struct psi_group *group)
-{
-	psi_causes_fold(&group->causes, local_clock);
-}
-
-/**
  * psi_show_memory_causes - print the causes of memory stalls (R-19)
  * @m:     where to
- * @group: whose; its totals are up to date
+ * @sums:  PSI_NR_CAUSES of them
  *
  * Context: may sleep.
  */
-void psi_show_memory_causes(struct seq_file *m, struct psi_group *group)
+void psi_show_memory_causes(struct seq_file *m, const struct psi_cause_sum sums[])
 {
-	struct psi_cause_sum sums[PSI_NR_CAUSES];
 	int c;
 
 	BUILD_BUG_ON(ARRAY_SIZE(psi_cause_names) != PSI_NR_CAUSES + 1);
-
-	scoped_guard(mutex, &group->causes.lock)
-		memcpy(sums, group->causes.shown, sizeof(sums));
 
 	for (c = 0; c < PSI_NR_CAUSES; c++)
 		seq_printf(m, "memory.%s count=%llu total=%llu max=%llu\n",

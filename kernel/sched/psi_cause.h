@@ -7,8 +7,8 @@
 
 #include <linux/cache.h>
 #include <linux/gfp_types.h>
-#include <linux/mutex.h>
 #include <linux/psi_types.h>
+#include <linux/seqlock_types.h>
 #include <linux/spinlock_types.h>
 #include <linux/types.h>
 
@@ -30,14 +30,14 @@ struct psi_cause_sum {
 };
 
 /**
- * struct psi_cause_open - the same, on its way to where it is shown
- * @count:  sections that have ended since the last fold
+ * struct psi_cause_open - the same, as it is written down
+ * @count:  sections that have ended
  * @total:  for each of them its end less its begin, for each that still lasts less
- *          its begin, and so much more or less that at the last fold it was 0, ns
+ *          its begin, ns
  * @max:    the longest of those that have ended, ns
  * @active: how many still last
  *
- * At any time @now, @total + @active * @now is what has to be added.
+ * At any time @now, @total + @active * @now is how long they took, modulo 2^64.
  */
 struct psi_cause_open {
 	u64	count;
@@ -48,40 +48,35 @@ struct psi_cause_open {
 
 /**
  * struct psi_cause_shard - what some CPUs have written down for a group
- * @lock:    for all of it; with interrupts off
- * @pending: there may be something to fold; may be read without @lock
+ * @lock:    for those who write; with interrupts off
+ * @seq:     for those who read
+ * @used:    there is something to be read
  * @open:    by cause, less PSI_CAUSE_NONE
  */
 struct psi_cause_shard {
 	raw_spinlock_t		lock;
-	bool			pending;
+	seqcount_raw_spinlock_t	seq;
+	bool			used;
 	struct psi_cause_open	open[PSI_NR_CAUSES];
 } ____cacheline_aligned_in_smp;
 
 /**
  * struct psi_causes - why the tasks of a group are stalled on memory
- * @shards:    what has not been folded yet, one for PSI_CPUS_PER_SHARD CPUs; fixed
+ * @shards:    one for PSI_CPUS_PER_SHARD CPUs; fixed
  * @nr_shards: how many; fixed
  * @above:     the group above, or NULL; fixed
- * @below_lock: for @below
- * @below_pending: there is something in @below; may be read without the lock
- * @below:     what groups below have handed on and was not folded yet
- * @lock:      for @shown
- * @on:        what is folded is shown; changes under cgroup_mutex
+ * @lock:      for the rest
  * @shown:     by cause, less PSI_CAUSE_NONE, of the group and all below it
+ * @hidden:    what came while it was off, without @max
  */
 struct psi_causes {
 	struct psi_cause_shard	*shards;
 	unsigned int		nr_shards;
 	struct psi_causes	*above;
 
-	spinlock_t		below_lock;	/* see above */
-	bool			below_pending;
-	struct psi_cause_sum	below[PSI_NR_CAUSES];
-
-	struct mutex		lock;		/* see above */
-	bool			on;
+	raw_spinlock_t		lock;	/* for @shown and @hidden */
 	struct psi_cause_sum	shown[PSI_NR_CAUSES];
+	struct psi_cause_sum	hidden[PSI_NR_CAUSES];
 };
 
 /**
@@ -98,10 +93,10 @@ static inline bool psi_cause_is_stall(enum psi_cause cause)
 /* without tasks */
 void psi_causes_init(struct psi_causes *causes, struct psi_cause_shard *shards,
 		     unsigned int nr_shards, struct psi_causes *above);
-void psi_causes_fold(struct psi_causes *causes, u64 (*clock)(void));
-void psi_causes_drain(struct psi_causes *causes, u64 (*clock)(void));
-void psi_causes_switch(struct psi_causes *causes, bool on, u64 (*clock)(void));
-bool psi_causes_are_pending(struct psi_causes *causes);
+void psi_causes_add(struct psi_causes *causes, u64 (*clock)(void), struct psi_cause_sum sums[]);
+void psi_causes_hand_over(struct psi_causes *causes, u64 (*clock)(void));
+void psi_causes_show(struct psi_causes *causes, struct psi_cause_sum sums[]);
+void psi_causes_hide(struct psi_causes *causes, const struct psi_cause_sum sums[]);
 void psi_cause_test_begin(struct psi_cause_shard *shard, enum psi_cause cause, u64 now);
 u64 psi_cause_test_end(struct psi_cause_shard *shard, enum psi_cause cause, u64 begun, u64 now);
 
@@ -117,9 +112,7 @@ unsigned int psi_cause_nr_shards(void);
 struct psi_cause_shard *psi_cause_shards_alloc(gfp_t gfp);
 
 /* the file */
-struct psi_group;
 struct seq_file;
-void psi_gather_causes(struct psi_group *group);
-void psi_show_memory_causes(struct seq_file *m, struct psi_group *group);
+void psi_show_memory_causes(struct seq_file *m, const struct psi_cause_sum sums[]);
 
 #endif /* _KERNEL_SCHED_PSI_CAUSE_H */

@@ -4,7 +4,7 @@
  *
  * A group is made with its cgroup, and its nodes are in no list: the first task that comes to
  * it puts it there. It is freed after a grace period, as nodes are walked under RCU, and after
- * those below it, which read its causes.
+ * those below it, which hand their causes over to it.
  *
  * Locking: cgroup_mutex for making and freeing.
  */
@@ -106,7 +106,7 @@ void psi_group_free(struct psi_group *group)
 
 	psi_fold_forget(group);
 	psi_trigger_forget(group);
-	psi_gather_causes(group);	/* its ancestors keep them */
+	psi_causes_hand_over(&group->causes, local_clock);
 
 	psi_forget(group);
 	psi_debug_group_del(group);
