@@ -243,7 +243,7 @@ static u8 activate(struct psi_node *node, int cpu)
 	u8 watched;
 
 	psi_group_activate(node->group, cpu);
-	/* After the barrier there, which pairs with the one in is_over() of psi_trigger.c. */
+	/* After the barrier there, which pairs with the one in rearm_nodes() of psi_trigger.c. */
 	watched = psi_trigger_watched(node->group);
 	if (watched & ~node->notify)
 		watch_states(node, cpu, watched);

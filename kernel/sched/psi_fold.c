@@ -260,7 +260,7 @@ void psi_group_activate(struct psi_group *group, int cpu)
 	bool several = !cpumask_test_and_set_cpu(cpu, group->active) &&
 		       atomic_inc_return(&group->nr_active) > 1;
 
-	/* Pairs with the ones in unqueue(), and in is_over() of psi_trigger.c. */
+	/* Pairs with the ones in unqueue(), and in rearm_nodes() of psi_trigger.c. */
 	smp_mb__after_atomic();
 	if (!atomic_read(&group->queued) && !atomic_xchg(&group->queued, 1) &&
 	    llist_add(&group->pending, &psi_fold_pending))

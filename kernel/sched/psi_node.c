@@ -204,7 +204,7 @@ static u16 source_id(const struct psi_node *node)
 }
 
 /* The end of the chain: the node that counts. */
-static struct psi_node *bottom(struct psi_node *node)
+static struct psi_node *chain_end(struct psi_node *node)
 {
 	while (psi_node_follows(node))
 		node = psi_node_followed(node);
@@ -346,8 +346,8 @@ static __always_inline void note_source(struct psi_node *node, const struct psi_
 }
 
 /* The same. Return: the one that contributes to what is above from now on. */
-static __always_inline struct psi_node *consider(struct psi_node *node,
-						 struct psi_node *from)
+static __always_inline struct psi_node *maybe_follow(struct psi_node *node,
+						     struct psi_node *from)
 {
 	if (unlikely(is_streak(node, from)))
 		return try_follow(node, from);
@@ -513,7 +513,7 @@ static __always_inline u32 climb_step(struct psi_change *c, struct psi_node **be
 	u32 notify = node_pass_up(c, now);
 
 	/* The other change may have put something in between. */
-	*below = *below && (*below)->acct_parent == node ? consider(node, *below) : node;
+	*below = *below && (*below)->acct_parent == node ? maybe_follow(node, *below) : node;
 	return notify;
 }
 
@@ -735,7 +735,7 @@ bool psi_node_irq(struct psi_node *node, u32 units)
  */
 bool psi_node_set_parent(struct psi_node *node, struct psi_node *parent, u32 now)
 {
-	struct psi_node *end = bottom(node);
+	struct psi_node *end = chain_end(node);
 	struct psi_change from = { .node = node->parent, .old = end->contrib };
 	struct psi_change to = { .node = parent, .new = end->contrib };
 
@@ -771,7 +771,7 @@ void psi_node_set_notify(struct psi_node *node, u8 stalls)
 void psi_node_set_idle(struct psi_node *node)
 {
 	node->notify |= BIT(PSI_NONIDLE);
-	bottom(node)->notify |= BIT(PSI_NONIDLE) | PSI_SOME_STATES;
+	chain_end(node)->notify |= BIT(PSI_NONIDLE) | PSI_SOME_STATES;
 }
 
 /**
@@ -782,7 +782,7 @@ void psi_node_set_idle(struct psi_node *node)
  */
 bool psi_node_set_unstalled(struct psi_node *node)
 {
-	node = bottom(node);
+	node = chain_end(node);
 	node->notify |= PSI_SOME_STATES;
 	return !(node->states & PSI_SOME_STATES);
 }

@@ -20,7 +20,7 @@
  *	set	by psi_trigger_notify(), under a rq lock
  *	cleared	by the poller, when a monitor is quiet. What happened on a CPU
  *		before its rq lock is taken next is found by looking once more;
- *		what happens after that finds the bit clear (is_over()), sets
+ *		what happens after that finds the bit clear (rearm_nodes()), sets
  *		it, and that is seen before the monitor rests.
  *
  * Nodes are made to notify only then, once, as nobody needs it while monitors are looked at,
@@ -28,7 +28,7 @@
  * in psi_group::active are visited. Another one notifies when it leaves idleness, and then
  * of all states that have triggers:
  *
- *	the poller (is_over())			a CPU, its rq lock held (notify_from())
+ *	the poller (rearm_nodes())			a CPU, its rq lock held (notify_from())
  *	psi_monitors::watched was set long ago	is put into @active
  *	  barrier				  barrier
  *	is the CPU in @active?			watched?
@@ -339,8 +339,8 @@ static void resume(struct psi_monitor *m, u64 now)
  * Nothing has happened until @seen. Whatever happens from now on does notify, unless
  * the state has already begun again. Return: false if it has.
  */
-static bool is_over(struct psi_group *group, struct psi_monitors *ms, enum psi_state state,
-		    u64 seen)
+static bool rearm_nodes(struct psi_group *group, struct psi_monitors *ms, enum psi_state state,
+			u64 seen)
 {
 	u64 when;
 	int cpu;
@@ -361,7 +361,7 @@ static bool is_over(struct psi_group *group, struct psi_monitors *ms, enum psi_s
 }
 
 /* The thread works on a monitor without the lock. */
-static void leave_lock(struct psi_poller *p, struct psi_monitor *m)
+static void drop_lock(struct psi_poller *p, struct psi_monitor *m)
 	__releases(&p->lock)
 {
 	p->current_monitor = m;
@@ -370,7 +370,7 @@ static void leave_lock(struct psi_poller *p, struct psi_monitor *m)
 }
 
 /* Return: false if the monitor has gone. */
-static bool enter_lock(struct psi_poller *p)
+static bool retake_lock(struct psi_poller *p)
 	__acquires(&p->lock)
 {
 	bool stays;
@@ -389,7 +389,7 @@ static bool is_quiet(const struct psi_monitor *m)
 }
 
 /* The monitor seems to have nothing more to see. Ask the CPUs. */
-static void finish_quiet(struct psi_poller *p, struct psi_monitor *m, u64 now)
+static void try_to_rest(struct psi_poller *p, struct psi_monitor *m, u64 now)
 {
 	struct psi_monitors *ms = monitors_of(m);
 	struct psi_group *group = m->group;
@@ -397,9 +397,9 @@ static void finish_quiet(struct psi_poller *p, struct psi_monitor *m, u64 now)
 	u64 seen = m->track.seen;
 	bool over;
 
-	leave_lock(p, m);
-	over = is_over(group, ms, state, seen);
-	if (!enter_lock(p))
+	drop_lock(p, m);
+	over = rearm_nodes(group, ms, state, seen);
+	if (!retake_lock(p))
 		return;
 
 	/* It may have begun since then, or there is a new trigger. */
@@ -526,9 +526,9 @@ static bool visit_triggers(struct psi_poller *p, struct psi_monitor *m)
 		more = !list_entry_is_head(t, &m->triggers, link);
 		if (more) {
 			list_move_tail(&p->cursor, resume ? &resume->link : &next->link);
-			leave_lock(p, m);
+			drop_lock(p, m);
 			cond_resched();
-			if (!enter_lock(p))
+			if (!retake_lock(p))
 				return false;
 		}
 	} while (more);
@@ -551,21 +551,21 @@ static void look_at(struct psi_poller *p, struct psi_monitor *m)
 	u64 when, total;
 
 	dequeue(m);
-	leave_lock(p, m);
+	drop_lock(p, m);
 	total = psi_group_total(group, state, &when);
-	if (!enter_lock(p))
+	if (!retake_lock(p))
 		return;
 
 	if (psi_track_look(&m->track, when, total) && is_due(m) && !visit_triggers(p, m))
 		return;
 	if (is_quiet(m))
-		finish_quiet(p, m, when);
+		try_to_rest(p, m, when);
 	else
 		wait_for_look(m, when);
 }
 
 /* All monitors that rest of the states that have begun are to be looked at. */
-static void take_in(struct psi_monitors *ms)
+static void resume_notified(struct psi_monitors *ms)
 {
 	int notified = atomic_fetch_andnot(PSI_NOTIFY_PENDING, &ms->notified);
 	struct psi_monitor *m;
@@ -575,12 +575,12 @@ static void take_in(struct psi_monitors *ms)
 			resume(m, ktime_get_ns());
 }
 
-static bool take_in_one(struct psi_poller *p)
+static bool take_one_pending(struct psi_poller *p)
 {
 	struct llist_node *node = llist_del_first(&p->pending);
 
 	if (node)
-		take_in(llist_entry(node, struct psi_monitors, pending));
+		resume_notified(llist_entry(node, struct psi_monitors, pending));
 	return node;
 }
 
@@ -592,11 +592,11 @@ static struct psi_monitor *first_look(struct psi_poller *p)
 }
 
 /* May drop the lock for a while. Return: false if there is nothing to do at @now. */
-static bool do_a_little(struct psi_poller *p, u64 now)
+static bool poll_one(struct psi_poller *p, u64 now)
 {
 	struct psi_monitor *m;
 
-	if (take_in_one(p))
+	if (take_one_pending(p))
 		return true;
 	m = first_look(p);
 	if (!m || m->look.expires > ns_to_ktime(now))
@@ -612,7 +612,7 @@ static bool poll_step(struct psi_poller *p, u64 now, ktime_t *next)
 	bool more;
 
 	spin_lock(&p->lock);
-	more = do_a_little(p, now);
+	more = poll_one(p, now);
 	first = first_look(p);
 	*next = first ? first->look.expires : KTIME_MAX;
 	spin_unlock(&p->lock);
@@ -787,30 +787,30 @@ static void trigger_again(struct psi_trigger *t)
 }
 
 /* What has been written. */
-struct psi_order {
+struct psi_trigger_spec {
 	enum psi_state	state;
 	unsigned int	threshold_us;
 	unsigned int	window_us;
 	bool		privileged;
 };
 
-static int parse_words(char **word, enum psi_resource res, struct psi_order *o)
+static int parse_words(char **word, enum psi_resource res, struct psi_trigger_spec *spec)
 {
 	if (!strcmp(word[0], "full"))
-		o->state = psi_first_stall(res) + (res != PSI_IRQ);
+		spec->state = psi_first_stall(res) + (res != PSI_IRQ);
 	else if (!strcmp(word[0], "some") && res != PSI_IRQ)
-		o->state = psi_first_stall(res);
+		spec->state = psi_first_stall(res);
 	else
 		return -EINVAL;
 
 	/* No sign, which kstrtouint() would take. */
-	if (!isdigit(*word[1]) || kstrtouint(word[1], 10, &o->threshold_us) ||
-	    !isdigit(*word[2]) || kstrtouint(word[2], 10, &o->window_us))
+	if (!isdigit(*word[1]) || kstrtouint(word[1], 10, &spec->threshold_us) ||
+	    !isdigit(*word[2]) || kstrtouint(word[2], 10, &spec->window_us))
 		return -EINVAL;
 	return 0;
 }
 
-static int parse(const char *text, enum psi_resource res, struct psi_order *o)
+static int parse(const char *text, enum psi_resource res, struct psi_trigger_spec *spec)
 {
 	int nr, ret = -EINVAL;
 	char **words;
@@ -821,17 +821,17 @@ static int parse(const char *text, enum psi_resource res, struct psi_order *o)
 	if (!words)
 		return -ENOMEM;
 	if (nr == 3)
-		ret = parse_words(words, res, o);
+		ret = parse_words(words, res, spec);
 	argv_free(words);
 	return ret;
 }
 
-static bool is_allowed(const struct psi_order *o)
+static bool is_allowed(const struct psi_trigger_spec *spec)
 {
-	unsigned int least_us = o->privileged ? PSI_WINDOW_MIN_US : PSI_WINDOW_MIN_US_USER;
+	unsigned int least_us = spec->privileged ? PSI_WINDOW_MIN_US : PSI_WINDOW_MIN_US_USER;
 
-	return o->window_us >= least_us && o->window_us <= PSI_WINDOW_MAX_US &&
-	       o->threshold_us && o->threshold_us <= o->window_us;
+	return spec->window_us >= least_us && spec->window_us <= PSI_WINDOW_MAX_US &&
+	       spec->threshold_us && spec->threshold_us <= spec->window_us;
 }
 
 /* To ask for it is not worth an audit record: who has no such privilege gets a trigger, too. */
@@ -842,9 +842,9 @@ static bool is_privileged(const struct file *file)
 
 /* The memory is theirs to pay for, as anybody may make one. */
 static struct psi_trigger *new_trigger(struct psi_listener *l, struct psi_group *group,
-				       const struct psi_order *o)
+				       const struct psi_trigger_spec *spec)
 {
-	enum psi_poller_kind kind = o->privileged ? PSI_POLLER_PRIVILEGED : PSI_POLLER_USER;
+	enum psi_poller_kind kind = spec->privileged ? PSI_POLLER_PRIVILEGED : PSI_POLLER_USER;
 	struct psi_trigger *t = kzalloc(sizeof(*t), GFP_KERNEL_ACCOUNT);
 	struct psi_monitor *m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
 
@@ -855,7 +855,7 @@ static struct psi_trigger *new_trigger(struct psi_listener *l, struct psi_group 
 	}
 
 	m->group = group;
-	m->state = o->state;
+	m->state = spec->state;
 	m->poller = &psi_pollers[kind];
 	INIT_LIST_HEAD(&m->triggers);
 	m->next_total = U64_MAX;
@@ -864,8 +864,8 @@ static struct psi_trigger *new_trigger(struct psi_listener *l, struct psi_group 
 	timerqueue_init(&m->look);
 
 	t->wait = l->wait;
-	t->window.size = (u64)o->window_us * NSEC_PER_USEC;
-	t->threshold = (u64)o->threshold_us * NSEC_PER_USEC;
+	t->window.size = (u64)spec->window_us * NSEC_PER_USEC;
+	t->threshold = (u64)spec->threshold_us * NSEC_PER_USEC;
 	t->window.threshold = t->threshold;
 	INIT_LIST_HEAD(&t->same);
 	INIT_LIST_HEAD(&t->link);
@@ -894,7 +894,7 @@ int psi_trigger_write(struct psi_listener *l, struct psi_group *group,
 		      enum psi_resource res, struct file *file, char *text)
 {
 	struct psi_trigger *t;
-	struct psi_order o;
+	struct psi_trigger_spec spec;
 	int ret;
 
 	if (READ_ONCE(l->ended))
@@ -906,14 +906,14 @@ int psi_trigger_write(struct psi_listener *l, struct psi_group *group,
 	if (res == PSI_IRQ && !irqtime_is_measured())
 		return -EOPNOTSUPP;
 
-	ret = parse(text, res, &o);
+	ret = parse(text, res, &spec);
 	if (ret)
 		return ret;
-	o.privileged = is_privileged(file);
-	if (!is_allowed(&o))
+	spec.privileged = is_privileged(file);
+	if (!is_allowed(&spec))
 		return -EINVAL;
 
-	t = new_trigger(l, group, &o);
+	t = new_trigger(l, group, &spec);
 	if (!t)
 		return -ENOMEM;
 
@@ -1012,7 +1012,7 @@ void psi_trigger_forget(struct psi_group *group)
 			spin_lock(&p->lock);
 			more = atomic_read(&ms->notified) & PSI_NOTIFY_PENDING;
 			if (more)
-				take_in_one(p);
+				take_one_pending(p);
 			busy = p->current_group == group;
 			spin_unlock(&p->lock);
 			if (busy)
