@@ -110,31 +110,31 @@ static u64 most_busy(const struct psi_sum *sum, u64 span)
 }
 
 /* Who knows little thinks that tasks are alone, and does not take a chance for more than it is. */
-#define PRIOR_LOOKS	(4 * PSI_LOOK_ONE)
+#define PRIOR_SAMPLES	(4 * PSI_SAMPLE_ONE)
 
-static void add_looks(struct psi_looks *looks, const struct psi_looks *more)
+static void add_samples(struct psi_samples *samples, const struct psi_samples *more)
 {
-	if (!looks->nr)
-		*looks = (struct psi_looks) {
-			PRIOR_LOOKS, PRIOR_LOOKS, PRIOR_LOOKS, PRIOR_LOOKS
+	if (!samples->nr)
+		*samples = (struct psi_samples) {
+			PRIOR_SAMPLES, PRIOR_SAMPLES, PRIOR_SAMPLES, PRIOR_SAMPLES
 		};
-	looks->nr += more->nr;
-	looks->busy += more->busy;
-	looks->cpus += more->cpus;
-	looks->squares += more->squares;
+	samples->nr += more->nr;
+	samples->busy += more->busy;
+	samples->cpus += more->cpus;
+	samples->squares += more->squares;
 }
 
 /**
- * psi_fold_look - how many CPUs are busy?
+ * psi_fold_sample - how many CPUs are busy?
  * @fold: what is known of the group
  * @cpus: how many are not idle
  */
-void psi_fold_look(struct psi_fold *fold, u64 cpus)
+void psi_fold_sample(struct psi_fold *fold, u64 cpus)
 {
-	fold->seen.nr += PSI_LOOK_ONE;
-	fold->seen.busy += cpus ? PSI_LOOK_ONE : 0;
-	fold->seen.cpus += cpus * PSI_LOOK_ONE;
-	fold->seen.squares += cpus * cpus * PSI_LOOK_ONE;
+	fold->seen.nr += PSI_SAMPLE_ONE;
+	fold->seen.busy += cpus ? PSI_SAMPLE_ONE : 0;
+	fold->seen.cpus += cpus * PSI_SAMPLE_ONE;
+	fold->seen.squares += cpus * cpus * PSI_SAMPLE_ONE;
 }
 
 /**
@@ -153,18 +153,18 @@ void psi_fold_look(struct psi_fold *fold, u64 cpus)
  *
  * Return: units.
  */
-u64 psi_sum_busy(const struct psi_sum *sum, u64 span, const struct psi_looks *looks)
+u64 psi_sum_busy(const struct psi_sum *sum, u64 span, const struct psi_samples *samples)
 {
 	u64 least = least_busy(sum), busy, weight, cov, var;
 
-	if (!looks->busy)
+	if (!samples->busy)
 		return least;
 
-	busy = mul_u64_u64_div_u64(span, looks->busy, looks->nr);
-	weight = mul_u64_u64_div_u64(span, looks->cpus, looks->nr);
-	cov = looks->cpus * (looks->nr - looks->busy);
+	busy = mul_u64_u64_div_u64(span, samples->busy, samples->nr);
+	weight = mul_u64_u64_div_u64(span, samples->cpus, samples->nr);
+	cov = samples->cpus * (samples->nr - samples->busy);
 	/* n is whole, so this is no less; but what the sums have lost is. */
-	var = max(looks->squares * looks->nr - looks->cpus * looks->cpus, cov);
+	var = max(samples->squares * samples->nr - samples->cpus * samples->cpus, cov);
 	if (cov && sum->weight >= weight)
 		busy += mul_u64_u64_div_u64(sum->weight - weight, cov, var);
 	else if (cov)
@@ -333,7 +333,7 @@ static u64 busy_since(const struct psi_fold *fold, u64 span)
 {
 	if (fold->sure && fold->doubt + doubt_of(&fold->sum, span) > PSI_DOUBT_NS)
 		return least_busy(&fold->sum);
-	return psi_sum_busy(&fold->sum, span, &fold->looks);
+	return psi_sum_busy(&fold->sum, span, &fold->samples);
 }
 
 /**
@@ -374,9 +374,9 @@ void psi_fold_end(struct psi_fold *fold, u64 now)
 	fold->sure &= fold->doubt <= PSI_DOUBT_NS;
 	/* Where nothing has run at all, how much runs at a time is no question. */
 	if (fold->seen.nr && fold->sum.weight)
-		add_looks(&fold->looks, &fold->seen);
+		add_samples(&fold->samples, &fold->seen);
 
-	fold->seen = (struct psi_looks) { };
+	fold->seen = (struct psi_samples) { };
 	fold->at = now;
 	fold->sum = (struct psi_sum) { };
 }
@@ -386,23 +386,23 @@ void psi_fold_end(struct psi_fold *fold, u64 now)
  * @fold:   what is known of the group, after a fold
  * @looked: will it be looked at?
  */
-void psi_fold_next(struct psi_fold *fold, bool looked)
+void psi_fold_next(struct psi_fold *fold, bool sampled)
 {
-	struct psi_looks *looks = &fold->looks;
+	struct psi_samples *samples = &fold->samples;
 
 	fold->stalled = false;
-	fold->sure = looked && fold->doubt <= PSI_DOUBT_NS;
+	fold->sure = sampled && fold->doubt <= PSI_DOUBT_NS;
 	fold->doubt = 0;
-	if (!looked) {
-		*looks = (struct psi_looks) { };
-		fold->looked_at = 0;
+	if (!sampled) {
+		*samples = (struct psi_samples) { };
+		fold->periods_sampled = 0;
 		return;
 	}
-	fold->looked_at = min(fold->looked_at + 1, 2);
-	looks->nr -= looks->nr / 8;
-	looks->busy -= looks->busy / 8;
-	looks->cpus -= looks->cpus / 8;
-	looks->squares -= looks->squares / 8;
+	fold->periods_sampled = min(fold->periods_sampled + 1, 2);
+	samples->nr -= samples->nr / 8;
+	samples->busy -= samples->busy / 8;
+	samples->cpus -= samples->cpus / 8;
+	samples->squares -= samples->squares / 8;
 }
 
 /**

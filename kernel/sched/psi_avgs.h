@@ -45,19 +45,19 @@ struct psi_sum {
 	bool		weighted;
 };
 
-/* What one look counts in struct psi_looks: it fades, and what it loses then is little. */
-#define PSI_LOOK_ONE		1024
+/* What one look counts in struct psi_samples: it fades, and what it loses then is little. */
+#define PSI_SAMPLE_ONE		1024
 
 /**
- * struct psi_looks - how many CPUs of a group are not idle, n, while some are now and then
+ * struct psi_samples - how many CPUs of a group are not idle, n, while some are now and then
  * @nr:      of looks; those before fade, by an eighth in a period, as in all below
  * @busy:    of looks that found any
  * @cpus:    sum of n
  * @squares: sum of n * n
  *
- * In PSI_LOOK_ONE.
+ * In PSI_SAMPLE_ONE.
  */
-struct psi_looks {
+struct psi_samples {
 	u64	nr;
 	u64	busy;
 	u64	cpus;
@@ -99,12 +99,12 @@ struct psi_fold {
 	u64			avgs_at;
 	u64			avgs_due;
 	struct psi_sum		sum;
-	struct psi_looks	looks;
-	struct psi_looks	seen;
+	struct psi_samples	samples;
+	struct psi_samples	seen;
 	u64			doubt;
 	bool			sure;
 	bool			stalled;
-	u8			looked_at;
+	u8			periods_sampled;
 	bool			is_system;
 };
 
@@ -112,12 +112,12 @@ struct psi_fold {
  * Of each such time there is one moment at which groups are looked at; or of each of the longer
  * ones, where looks make little difference: at most a percent of a period.
  */
-#define PSI_LOOK_NS		(25 * NSEC_PER_MSEC)
-#define PSI_RARE_LOOK_NS	(8 * PSI_LOOK_NS)
+#define PSI_SAMPLE_NS		(25 * NSEC_PER_MSEC)
+#define PSI_RARE_SAMPLE_NS	(8 * PSI_SAMPLE_NS)
 #define PSI_DOUBT_NS		(PSI_PERIOD_NS / 100)
 
 /**
- * psi_look_is_fold - is a group to be folded when it is looked at?
+ * psi_sample_is_fold - is a group to be folded when it is looked at?
  * @fold:   what is known of it
  * @now:    local_clock(), ns
  * @offset: so that not all are at the same time, ns
@@ -127,23 +127,24 @@ struct psi_fold {
  *
  * Return: true if so.
  */
-static inline bool psi_look_is_fold(const struct psi_fold *fold, u64 now, u64 offset)
+static inline bool psi_sample_is_fold(const struct psi_fold *fold, u64 now, u64 offset)
 {
-	return fold->looked_at < 2 || div64_u64(now + offset, 2 * PSI_LOOK_NS) !=
-				      div64_u64(fold->at + offset, 2 * PSI_LOOK_NS);
+	return fold->periods_sampled < 2 ||
+	       div64_u64(now + offset, 2 * PSI_SAMPLE_NS) !=
+	       div64_u64(fold->at + offset, 2 * PSI_SAMPLE_NS);
 }
 
 /**
- * psi_look_is_due - is a group to be looked at if it is not to be folded?
+ * psi_sample_is_due - is a group to be looked at if it is not to be folded?
  * @fold: what is known of it
  *
  * If some CPU has always been busy for a while, there is little to find out.
  *
  * Return: true if so.
  */
-static inline bool psi_look_is_due(const struct psi_fold *fold)
+static inline bool psi_sample_is_due(const struct psi_fold *fold)
 {
-	return fold->looks.nr - fold->looks.busy >= PSI_LOOK_ONE / 2;
+	return fold->samples.nr - fold->samples.busy >= PSI_SAMPLE_ONE / 2;
 }
 
 /**
@@ -173,10 +174,10 @@ struct psi_cpu_split {
  * @pending:  link of psi_fold_pending
  * @to_fold:  link of the list; psi_fold_lock
  * @stalled:  it has stalled in the last period, or does in this one
- * @looked:   the group is in psi_look_pending or in the list of those to look at; atomic,
+ * @looked:   the group is in psi_sample_pending or in the list of those to look at; atomic,
  *            see psi_group_stalled()
- * @look_pending: link of psi_look_pending
- * @to_look:  link of the list; psi_fold_lock
+ * @sample_pending: link of psi_sample_pending
+ * @to_sample:  link of the list; psi_fold_lock
  * @period:   the last one at whose end it was folded; the thread's, as the next one
  * @steady:   it was at the end of the one before as well
  * @seq:      odd while the thread changes @fold and psi_node::folded
@@ -203,9 +204,9 @@ struct psi_group {
 	struct llist_node	pending;
 	struct list_head	to_fold;
 	bool			stalled;
-	atomic_t		looked;
-	struct llist_node	look_pending;
-	struct list_head	to_look;
+	atomic_t		sampled;
+	struct llist_node	sample_pending;
+	struct list_head	to_sample;
 	u32			period;
 	bool			steady;
 
@@ -240,15 +241,15 @@ static inline enum psi_state psi_first_stall(enum psi_resource res)
 
 /* pure */
 void psi_sum_add(struct psi_sum *sum, const u32 times[], u16 states);
-u64 psi_sum_busy(const struct psi_sum *sum, u64 span, const struct psi_looks *looks);
+u64 psi_sum_busy(const struct psi_sum *sum, u64 span, const struct psi_samples *samples);
 u64 psi_sum_ns(const struct psi_sum *sum, enum psi_state state, u64 busy);
 void psi_avg_sample(unsigned long avg[], u64 missed, u64 stalled, u64 span);
 void psi_stall_average(struct psi_stall *stall, u64 missed, u64 span);
 void psi_fold_account(struct psi_fold *fold, u64 now, const u64 growth[]);
 void psi_fold_growth(const struct psi_fold *fold, u64 now, u64 growth[]);
-void psi_fold_look(struct psi_fold *fold, u64 cpus);
+void psi_fold_sample(struct psi_fold *fold, u64 cpus);
 void psi_fold_end(struct psi_fold *fold, u64 now);
-void psi_fold_next(struct psi_fold *fold, bool looked);
+void psi_fold_next(struct psi_fold *fold, bool sampled);
 u64 psi_first_due(u64 now, u64 due);
 
 /* groups; psi_group_activate() and _stalled() are for psi.c */

@@ -16,7 +16,7 @@
 /* Nobody has looked. */
 static u64 sum_ns(const struct psi_sum *sum, enum psi_state state, u64 span)
 {
-	struct psi_looks unseen = { };
+	struct psi_samples unseen = { };
 
 	return psi_sum_ns(sum, state, psi_sum_busy(sum, span, &unseen));
 }
@@ -127,7 +127,7 @@ static void sums_are_exact(struct kunit *test)
 	u64 num, den, all, seed = new_seed(test), span, busy;
 	struct psi_sum sum, usual;
 	struct rnd_state rnd;
-	struct psi_looks third;
+	struct psi_samples third;
 	int n, i, nr;
 
 	prandom_seed_state(&rnd, seed);
@@ -158,7 +158,7 @@ static void sums_are_exact(struct kunit *test)
 
 		span = longest + prandom_u32_state(&rnd) % (longest + 1);
 		/* One CPU is busy in a third of the looks: all goes by W. */
-		third = (struct psi_looks) { .nr = 30, .busy = 10, .cpus = 10, .squares = 10 };
+		third = (struct psi_samples) { .nr = 30, .busy = 10, .cpus = 10, .squares = 10 };
 		busy = clamp(den, (u64)longest, max_t(u64, min(span, den), longest));
 		KUNIT_ASSERT_EQ(test, psi_sum_busy(&sum, span, &third), busy);
 		KUNIT_ASSERT_EQ(test, psi_sum_ns(&sum, PSI_IO_SOME, busy),
@@ -167,32 +167,33 @@ static void sums_are_exact(struct kunit *test)
 }
 
 /* What looks count fades, and not all of it alike: no division by zero, no wild number. */
-static void any_looks_will_do(struct kunit *test)
+static void any_samples_will_do(struct kunit *test)
 {
 	struct psi_sum sum = { .weight = 3000, .longest = 1000 };
-	struct psi_looks looks = { .nr = 28672, .busy = 28671, .cpus = 28672, .squares = 28672 };
+	struct psi_samples samples = {
+		.nr = 28672, .busy = 28671, .cpus = 28672, .squares = 28672 };
 	u64 seed = new_seed(test), busy, n;
 	struct rnd_state rnd;
 	int i;
 
-	busy = psi_sum_busy(&sum, 2000, &looks);
+	busy = psi_sum_busy(&sum, 2000, &samples);
 	KUNIT_EXPECT_TRUE(test, busy >= 1000 && busy <= 2000);
 
 	prandom_seed_state(&rnd, seed);
 	for (i = 0; i < 100000; i++) {
 		n = prandom_u32_state(&rnd) % 3 ? prandom_u32_state(&rnd) % 3 :
 		    prandom_u32_state(&rnd) % 8193;
-		looks.nr += PSI_LOOK_ONE;
-		looks.busy += n ? PSI_LOOK_ONE : 0;
-		looks.cpus += n * PSI_LOOK_ONE;
-		looks.squares += n * n * PSI_LOOK_ONE;
+		samples.nr += PSI_SAMPLE_ONE;
+		samples.busy += n ? PSI_SAMPLE_ONE : 0;
+		samples.cpus += n * PSI_SAMPLE_ONE;
+		samples.squares += n * n * PSI_SAMPLE_ONE;
 		if (prandom_u32_state(&rnd) % 40 == 0) {
-			looks.nr -= looks.nr / 8;
-			looks.busy -= looks.busy / 8;
-			looks.cpus -= looks.cpus / 8;
-			looks.squares -= looks.squares / 8;
+			samples.nr -= samples.nr / 8;
+			samples.busy -= samples.busy / 8;
+			samples.cpus -= samples.cpus / 8;
+			samples.squares -= samples.squares / 8;
 		}
-		busy = psi_sum_busy(&sum, 2000, &looks);
+		busy = psi_sum_busy(&sum, 2000, &samples);
 		KUNIT_ASSERT_TRUE(test, busy >= 1000 && busy <= 2000);
 	}
 }
@@ -426,7 +427,7 @@ static void pressure_is_the_truth(struct kunit *test)
 	u32 (*times)[PSI_NR_STATES] = kunit_kcalloc(test, MODEL_CPUS, sizeof(*times), GFP_KERNEL);
 	u64 truth = 0, total, seed = new_seed(test);
 	struct psi_fold fold = { };
-	unsigned int t, step, look = 20;
+	unsigned int t, step, sample = 20;
 	int c, busy, stalled;
 	bool is_fold;
 
@@ -445,16 +446,16 @@ static void pressure_is_the_truth(struct kunit *test)
 			times[c][PSI_MEM_SOME] += m->cpu[c] == STALLED ? 1000 : 0;
 		}
 		t++;
-		is_fold = t == look && (fold.sure || psi_look_is_fold(&fold, model_ns(t), 0));
-		if (is_fold || (t == look && psi_look_is_due(&fold)))
-			psi_fold_look(&fold, busy);
+		is_fold = t == sample && (fold.sure || psi_sample_is_fold(&fold, model_ns(t), 0));
+		if (is_fold || (t == sample && psi_sample_is_due(&fold)))
+			psi_fold_sample(&fold, busy);
 		if (is_fold || !(t % MODEL_PERIOD))
 			model_fold(&fold, times, t);
 		if (!(t % MODEL_PERIOD))
 			psi_fold_next(&fold, true);
 		step = fold.sure ? 200 : 25;
-		if (look <= t || (t % MODEL_PERIOD == 0 && look > t + 50))
-			look = (t / step + 1) * step + model_random(m, step);
+		if (sample <= t || (t % MODEL_PERIOD == 0 && sample > t + 50))
+			sample = (t / step + 1) * step + model_random(m, step);
 		if (t % 10000)
 			continue;
 
@@ -872,7 +873,7 @@ static struct kunit_case psi_avgs_cases[] = {
 	KUNIT_CASE(idle_cpus_do_not_count),
 	KUNIT_CASE(short_times_have_weight),
 	KUNIT_CASE(sums_are_exact),
-	KUNIT_CASE(any_looks_will_do),
+	KUNIT_CASE(any_samples_will_do),
 	KUNIT_CASE(late_sums_fit),
 	KUNIT_CASE(late_sums_keep_short_times),
 	KUNIT_CASE_PARAM(pressure_is_the_truth, model_gen_params),

@@ -60,7 +60,7 @@ static u8 psi_interval_weights;
 /* So many CPUs at a time, with preemption off. */
 #define PSI_FOLD_CPUS	16
 
-enum fold_why { FOLD_PERIOD, FOLD_LOOK, FOLD_LAST };
+enum fold_why { FOLD_PERIOD, FOLD_SAMPLE, FOLD_LAST };
 
 /*
  * One CPU's part of it. At the end of a period, a CPU that is idle need not be folded again. But
@@ -113,8 +113,8 @@ static void group_fold(struct psi_group *group, enum fold_why why)
 			cpu = cpumask_next(cpu, group->active);
 		}
 		if (cpu >= nr_cpu_ids) {
-			if (why == FOLD_LOOK)
-				psi_fold_look(fold, busy);
+			if (why == FOLD_SAMPLE)
+				psi_fold_sample(fold, busy);
 			/* Clocks of two CPUs may be in the wrong order. */
 			psi_fold_end(fold, max(local_clock(), fold->at));
 			fold->sum.weighted = READ_ONCE(psi_interval_weights);
@@ -124,22 +124,22 @@ static void group_fold(struct psi_group *group, enum fold_why why)
 	} while (cpu < nr_cpu_ids);
 }
 
-static void group_look(struct psi_group *group, u64 now)
+static void group_sample(struct psi_group *group, u64 now)
 {
 	unsigned int busy = 0;
 	int cpu;
 
 	if (group->fold.sure ||
-	    psi_look_is_fold(&group->fold, now, (group->id % 2) * PSI_LOOK_NS)) {
-		group_fold(group, FOLD_LOOK);
+	    psi_sample_is_fold(&group->fold, now, (group->id % 2) * PSI_SAMPLE_NS)) {
+		group_fold(group, FOLD_SAMPLE);
 		return;
 	}
-	if (!psi_look_is_due(&group->fold))
+	if (!psi_sample_is_due(&group->fold))
 		return;
 	for_each_cpu(cpu, group->active)
 		busy += psi_cpu_is_busy(per_cpu_ptr(group->nodes, cpu), cpu);
 	change_begin(group);
-	psi_fold_look(&group->fold, busy);
+	psi_fold_sample(&group->fold, busy);
 	change_end(group);
 }
 
@@ -161,12 +161,12 @@ static void group_look(struct psi_group *group, u64 now)
  * change, and a system in which nothing else happens stays without a timer.
  */
 static LLIST_HEAD(psi_fold_pending);
-static LLIST_HEAD(psi_look_pending);
+static LLIST_HEAD(psi_sample_pending);
 static LIST_HEAD(psi_fold_list);	/* psi_fold_lock */
 static LIST_HEAD(psi_fold_round);	/* psi_fold_lock; still to come in this round */
-static LIST_HEAD(psi_look_list);	/* psi_fold_lock; those to look at */
+static LIST_HEAD(psi_sample_list);	/* psi_fold_lock; those to look at */
 static LIST_HEAD(psi_rare_list);	/* psi_fold_lock; the same, rarely: psi_fold::sure */
-static LIST_HEAD(psi_look_round);	/* psi_fold_lock; still to come at this moment */
+static LIST_HEAD(psi_sample_round);	/* psi_fold_lock; still to come at this moment */
 static DEFINE_MUTEX(psi_fold_lock);	/* those lists, and that groups live */
 
 /*
@@ -174,10 +174,10 @@ static DEFINE_MUTEX(psi_fold_lock);	/* those lists, and that groups live */
  * activity.
  */
 static struct hrtimer psi_fold_timer;	/* the end of a period */
-static struct hrtimer psi_look_timer;	/* a look in between */
+static struct hrtimer psi_sample_timer;	/* a look in between */
 static struct task_struct *psi_fold_task;
 static bool psi_fold_fired;
-static bool psi_look_fired;
+static bool psi_sample_fired;
 
 static enum hrtimer_restart psi_fold_timer_fn(struct hrtimer *unused)
 {
@@ -188,9 +188,9 @@ static enum hrtimer_restart psi_fold_timer_fn(struct hrtimer *unused)
 	return HRTIMER_NORESTART;
 }
 
-static enum hrtimer_restart psi_look_timer_fn(struct hrtimer *timer)
+static enum hrtimer_restart psi_sample_timer_fn(struct hrtimer *timer)
 {
-	WRITE_ONCE(psi_look_fired, true);
+	WRITE_ONCE(psi_sample_fired, true);
 	return psi_fold_timer_fn(timer);
 }
 
@@ -212,24 +212,24 @@ static u64 until_due(void)
 }
 
 /* So many groups at a moment, or at a rare one; the others are next. */
-#define PSI_LOOKS_MAX		100
-#define PSI_RARE_LOOKS_MAX	(8 * PSI_LOOKS_MAX)
+#define PSI_SAMPLES_MAX		100
+#define PSI_RARE_SAMPLES_MAX	(8 * PSI_SAMPLES_MAX)
 
 static u64 psi_rare_at;		/* the next rare one, local_clock(), ns */
 
 /* One in each time of @step ns: the next one after this. */
-static u64 next_look(u64 now, u64 step)
+static u64 next_sample(u64 now, u64 step)
 {
 	u64 next = div64_u64(now, step) + 1;
 
 	return next * step + mul_u64_u32_shr(step, hash_64(next, 32), 32);
 }
 
-static u64 until_look(void)
+static u64 until_sample(void)
 {
 	u64 now = local_clock();
 
-	return next_look(now, PSI_LOOK_NS) - now;
+	return next_sample(now, PSI_SAMPLE_NS) - now;
 }
 
 static void start_timer(struct hrtimer *timer, u64 ns)
@@ -283,9 +283,10 @@ void psi_group_stalled(struct psi_group *group)
 	WRITE_ONCE(group->stalled, true);
 	/* The next CPU, in psi_group_activate(), finds that, or is found here. */
 	smp_mb();
-	if (atomic_read(&group->nr_active) > 1 && !atomic_read(&group->looked) &&
-	    !atomic_xchg(&group->looked, 1) && llist_add(&group->look_pending, &psi_look_pending))
-		start_if_later(&psi_look_timer, until_look());
+	if (atomic_read(&group->nr_active) > 1 && !atomic_read(&group->sampled) &&
+	    !atomic_xchg(&group->sampled, 1) &&
+	    llist_add(&group->sample_pending, &psi_sample_pending))
+		start_if_later(&psi_sample_timer, until_sample());
 }
 
 /* Under psi_fold_lock. Return: false if there is none. */
@@ -303,23 +304,23 @@ static bool take_one_pending(void)
 }
 
 /* At the end of the list in which it belongs. */
-static void look_later(struct psi_group *group)
+static void sample_later(struct psi_group *group)
 {
-	list_move_tail(&group->to_look, group->fold.sure ? &psi_rare_list : &psi_look_list);
+	list_move_tail(&group->to_sample, group->fold.sure ? &psi_rare_list : &psi_sample_list);
 }
 
 /* No more looks, unless the group has stalled meanwhile and is active on several CPUs. */
-static void reconsider_looks(struct psi_group *group)
+static void reconsider_sampling(struct psi_group *group)
 {
-	if (!list_empty(&group->to_look)) {
-		list_del_init(&group->to_look);
-		atomic_set(&group->looked, 0);
+	if (!list_empty(&group->to_sample)) {
+		list_del_init(&group->to_sample);
+		atomic_set(&group->sampled, 0);
 	}
 	/* Pairs with the one in psi_group_stalled(), which may have found @looked set. */
 	smp_mb();
 	if (READ_ONCE(group->stalled) && atomic_read(&group->nr_active) > 1 &&
-	    !atomic_xchg(&group->looked, 1))
-		look_later(group);
+	    !atomic_xchg(&group->sampled, 1))
+		sample_later(group);
 }
 
 /* The same for a group that has stalled. */
@@ -330,14 +331,14 @@ static bool take_one_stalled(void)
 
 	lockdep_assert_held(&psi_fold_lock);
 
-	node = llist_del_first(&psi_look_pending);
+	node = llist_del_first(&psi_sample_pending);
 	if (!node)
 		return false;
-	group = llist_entry(node, struct psi_group, look_pending);
-	look_later(group);
+	group = llist_entry(node, struct psi_group, sample_pending);
+	sample_later(group);
 	/* Nothing is active in it any more, and whoever ends looks has been there. */
 	if (!atomic_read(&group->queued))
-		reconsider_looks(group);
+		reconsider_sampling(group);
 	return true;
 }
 
@@ -403,7 +404,7 @@ static void end_stall(struct psi_group *group)
 /* The end of a group's period. */
 static void fold_one(struct psi_group *group)
 {
-	bool looked = atomic_read(&group->nr_active) > 1, was_stalled = group->stalled;
+	bool sampled = atomic_read(&group->nr_active) > 1, was_stalled = group->stalled;
 	struct psi_fold *fold = &group->fold;
 
 	group->steady = psi_period - group->period == 1;
@@ -419,18 +420,18 @@ static void fold_one(struct psi_group *group)
 		WRITE_ONCE(group->stalled, true);
 	else if (was_stalled && !fold->stalled)
 		end_stall(group);
-	looked &= READ_ONCE(group->stalled);
+	sampled &= READ_ONCE(group->stalled);
 
 	change_begin(group);
-	psi_fold_next(fold, looked);
+	psi_fold_next(fold, sampled);
 	change_end(group);
 	/* What it is like when it is back, nobody knows. */
 	fold->sure &= !!atomic_read(&group->queued);
 
-	if (!looked || !atomic_read(&group->queued) || !atomic_read(&group->looked))
-		reconsider_looks(group);
-	else if (!list_empty(&group->to_look))
-		look_later(group);
+	if (!sampled || !atomic_read(&group->queued) || !atomic_read(&group->sampled))
+		reconsider_sampling(group);
+	else if (!list_empty(&group->to_sample))
+		sample_later(group);
 }
 
 static void end_round(void)
@@ -440,14 +441,14 @@ static void end_round(void)
 	if (!list_empty(&psi_fold_list))
 		start_timer(&psi_fold_timer, until_due());
 	/* The first one, or it would have been seen to. */
-	if (psi_rare_at + PSI_RARE_LOOK_NS < now)
-		psi_rare_at = next_look(now, PSI_RARE_LOOK_NS);
-	if (list_empty(&psi_look_list) && !list_empty(&psi_rare_list))
-		start_timer(&psi_look_timer, max_t(s64, psi_rare_at - now, 0));
+	if (psi_rare_at + PSI_RARE_SAMPLE_NS < now)
+		psi_rare_at = next_sample(now, PSI_RARE_SAMPLE_NS);
+	if (list_empty(&psi_sample_list) && !list_empty(&psi_rare_list))
+		start_timer(&psi_sample_timer, max_t(s64, psi_rare_at - now, 0));
 	/* Whoever is pending from now on finds it queued for later. */
 	smp_mb();
-	if (!list_empty(&psi_look_list) || !llist_empty(&psi_look_pending))
-		start_timer(&psi_look_timer, until_look());
+	if (!list_empty(&psi_sample_list) || !llist_empty(&psi_sample_pending))
+		start_timer(&psi_sample_timer, until_sample());
 }
 
 /* Return: false at the end of the round. */
@@ -468,42 +469,42 @@ static bool fold_next(void)
 }
 
 /* At each of them, or as many as there is time for. */
-static void look_at_groups(struct list_head *list, unsigned int max)
+static void sample_groups(struct list_head *list, unsigned int max)
 {
 	u64 now = local_clock();
 	struct psi_group *group;
 	unsigned int n;
 
 	scoped_guard(mutex, &psi_fold_lock)
-		list_splice_init(list, &psi_look_round);
+		list_splice_init(list, &psi_sample_round);
 	for (n = 0; n < max; n++) {
 		scoped_guard(mutex, &psi_fold_lock) {
-			group = list_first_entry_or_null(&psi_look_round, struct psi_group,
-							 to_look);
+			group = list_first_entry_or_null(&psi_sample_round, struct psi_group,
+							 to_sample);
 			if (!group)
 				return;
 			/* That sum is over 2 s. */
 			if (!group->fold.sum.weighted)
-				group_look(group, now);
-			look_later(group);
+				group_sample(group, now);
+			sample_later(group);
 		}
 		cond_resched();
 	}
 	scoped_guard(mutex, &psi_fold_lock)
-		list_splice_init(&psi_look_round, list);
+		list_splice_init(&psi_sample_round, list);
 }
 
 /* Not at the end of a period, or the moments would not be those that are fixed. */
-static void look_if_due(void)
+static void sample_if_due(void)
 {
-	if (!READ_ONCE(psi_look_fired))
+	if (!READ_ONCE(psi_sample_fired))
 		return;
-	WRITE_ONCE(psi_look_fired, false);
-	look_at_groups(&psi_look_list, PSI_LOOKS_MAX);
+	WRITE_ONCE(psi_sample_fired, false);
+	sample_groups(&psi_sample_list, PSI_SAMPLES_MAX);
 	if (local_clock() < psi_rare_at)
 		return;
-	look_at_groups(&psi_rare_list, PSI_RARE_LOOKS_MAX);
-	psi_rare_at = next_look(local_clock(), PSI_RARE_LOOK_NS);
+	sample_groups(&psi_rare_list, PSI_RARE_SAMPLES_MAX);
+	psi_rare_at = next_sample(local_clock(), PSI_RARE_SAMPLE_NS);
 }
 
 static int psi_fold_thread(void *unused)
@@ -513,7 +514,7 @@ static int psi_fold_thread(void *unused)
 	while (!kthread_should_stop()) {
 		/* Before a look at what is pending: who comes later starts the timer. */
 		smp_store_mb(psi_fold_fired, false);
-		look_if_due();
+		sample_if_due();
 		begin_round();
 		while (fold_next())
 			cond_resched();
@@ -546,8 +547,8 @@ int psi_fold_start(void)
 	get_task_struct(task);
 	hrtimer_init(&psi_fold_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
 	psi_fold_timer.function = psi_fold_timer_fn;
-	hrtimer_init(&psi_look_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
-	psi_look_timer.function = psi_look_timer_fn;
+	hrtimer_init(&psi_sample_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	psi_sample_timer.function = psi_sample_timer_fn;
 	/* Pairs with psi_group_activate(): who finds a thread finds its timer. */
 	smp_store_release(&psi_fold_task, task);
 	wake_up_process(task);
@@ -569,7 +570,7 @@ void psi_fold_stop(void)
 		kthread_stop(task);
 		/* It may fire until here. */
 		hrtimer_cancel(&psi_fold_timer);
-		hrtimer_cancel(&psi_look_timer);
+		hrtimer_cancel(&psi_sample_timer);
 		psi_fold_task = NULL;
 		put_task_struct(task);
 	}
@@ -600,7 +601,7 @@ void psi_group_init(struct psi_group *group, struct psi_node __percpu *nodes,
 	group->acct_group = group;
 	group->active = active;
 	INIT_LIST_HEAD(&group->to_fold);
-	INIT_LIST_HEAD(&group->to_look);
+	INIT_LIST_HEAD(&group->to_sample);
 	seqcount_init(&group->seq);
 	raw_spin_lock_init(&group->shown_lock);
 	group->fold.is_system = group == &psi_system;
@@ -626,13 +627,13 @@ void psi_fold_forget(struct psi_group *group)
 	do {
 		scoped_guard(mutex, &psi_fold_lock) {
 			waits = (atomic_read(&group->queued) && list_empty(&group->to_fold)) ||
-				(atomic_read(&group->looked) && list_empty(&group->to_look));
+				(atomic_read(&group->sampled) && list_empty(&group->to_sample));
 			if (waits) {
 				take_one_pending();
 				take_one_stalled();
 			} else {
 				list_del_init(&group->to_fold);
-				list_del_init(&group->to_look);
+				list_del_init(&group->to_sample);
 			}
 		}
 		cond_resched();

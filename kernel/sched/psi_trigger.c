@@ -130,7 +130,7 @@
  */
 struct psi_poller {
 	spinlock_t		lock;	/* for all that follows, but for what is lockless */
-	struct timerqueue_head	looks;
+	struct timerqueue_head	queue;
 	struct psi_monitor	*current_monitor;
 	struct psi_group	*current_group;
 	struct list_head	cursor;
@@ -172,7 +172,7 @@ struct psi_monitor {
 	u64			next_total;
 	u64			next_end;
 	u64			next_size;
-	struct timerqueue_node	look;
+	struct timerqueue_node	next_sample;
 	struct list_head	member;
 };
 
@@ -299,13 +299,13 @@ static void set_resting(const struct psi_monitor *m, bool rests)
 
 static bool is_queued(const struct psi_monitor *m)
 {
-	return !RB_EMPTY_NODE(&m->look.node);
+	return !RB_EMPTY_NODE(&m->next_sample.node);
 }
 
 static void dequeue(struct psi_monitor *m)
 {
 	if (is_queued(m))
-		timerqueue_del(&m->poller->looks, &m->look);
+		timerqueue_del(&m->poller->queue, &m->next_sample);
 }
 
 /* Nothing to look for: all of them have an event that nobody has taken. */
@@ -314,25 +314,25 @@ static bool is_idle(const struct psi_monitor *m)
 	return list_empty(&m->triggers);
 }
 
-static ktime_t next_look(const struct psi_monitor *m, u64 now)
+static ktime_t sample_time(const struct psi_monitor *m, u64 now)
 {
 	return ns_to_ktime(psi_track_next(&m->track, now, m->next_total, m->next_end));
 }
 
-static void wait_for_look(struct psi_monitor *m, u64 now)
+static void queue_monitor(struct psi_monitor *m, u64 now)
 {
 	set_resting(m, false);
 	dequeue(m);
 	if (is_idle(m))
 		return;
-	m->look.expires = next_look(m, now);
-	timerqueue_add(&m->poller->looks, &m->look);
+	m->next_sample.expires = sample_time(m, now);
+	timerqueue_add(&m->poller->queue, &m->next_sample);
 }
 
 static void resume(struct psi_monitor *m, u64 now)
 {
 	psi_track_resume(&m->track, now);
-	wait_for_look(m, now);
+	queue_monitor(m, now);
 }
 
 /*
@@ -484,7 +484,7 @@ static struct psi_trigger *visit(struct psi_trigger *t, struct psi_trigger *next
 	if (list_empty(&t->same))
 		t->window.threshold = t->threshold;
 	w = t->window;
-	event = psi_window_look(&w, &m->track, &stall);
+	event = psi_window_check(&w, &m->track, &stall);
 	if (event && !list_empty(&t->same)) {
 		visit(part(t), t);
 		return t;
@@ -534,7 +534,7 @@ static bool visit_triggers(struct psi_poller *p, struct psi_monitor *m)
 	} while (more);
 	list_del_init(&p->cursor);
 	if (!is_idle(m))
-		m->track.step = div_u64(m->next_size, PSI_LOOKS_PER_WINDOW);
+		m->track.step = div_u64(m->next_size, PSI_SAMPLES_PER_WINDOW);
 	return true;
 }
 
@@ -544,7 +544,7 @@ static bool is_due(const struct psi_monitor *m)
 	       trace_psi_trigger_look_enabled();
 }
 
-static void look_at(struct psi_poller *p, struct psi_monitor *m)
+static void sample_monitor(struct psi_poller *p, struct psi_monitor *m)
 {
 	struct psi_group *group = m->group;
 	enum psi_state state = m->state;
@@ -556,12 +556,12 @@ static void look_at(struct psi_poller *p, struct psi_monitor *m)
 	if (!retake_lock(p))
 		return;
 
-	if (psi_track_look(&m->track, when, total) && is_due(m) && !visit_triggers(p, m))
+	if (psi_track_sample(&m->track, when, total) && is_due(m) && !visit_triggers(p, m))
 		return;
 	if (is_quiet(m))
 		try_to_rest(p, m, when);
 	else
-		wait_for_look(m, when);
+		queue_monitor(m, when);
 }
 
 /* All monitors that rest of the states that have begun are to be looked at. */
@@ -584,11 +584,11 @@ static bool take_one_pending(struct psi_poller *p)
 	return node;
 }
 
-static struct psi_monitor *first_look(struct psi_poller *p)
+static struct psi_monitor *first_monitor(struct psi_poller *p)
 {
-	struct timerqueue_node *node = timerqueue_getnext(&p->looks);
+	struct timerqueue_node *node = timerqueue_getnext(&p->queue);
 
-	return node ? container_of(node, struct psi_monitor, look) : NULL;
+	return node ? container_of(node, struct psi_monitor, next_sample) : NULL;
 }
 
 /* May drop the lock for a while. Return: false if there is nothing to do at @now. */
@@ -598,10 +598,10 @@ static bool poll_one(struct psi_poller *p, u64 now)
 
 	if (take_one_pending(p))
 		return true;
-	m = first_look(p);
-	if (!m || m->look.expires > ns_to_ktime(now))
+	m = first_monitor(p);
+	if (!m || m->next_sample.expires > ns_to_ktime(now))
 		return false;
-	look_at(p, m);
+	sample_monitor(p, m);
 	return true;
 }
 
@@ -613,8 +613,8 @@ static bool poll_step(struct psi_poller *p, u64 now, ktime_t *next)
 
 	spin_lock(&p->lock);
 	more = poll_one(p, now);
-	first = first_look(p);
-	*next = first ? first->look.expires : KTIME_MAX;
+	first = first_monitor(p);
+	*next = first ? first->next_sample.expires : KTIME_MAX;
 	spin_unlock(&p->lock);
 
 	return more;
@@ -722,7 +722,7 @@ static void trigger_stop(struct psi_trigger *t)
 		smp_store_release(&ms->watched, ms->watched & ~BIT(m->state));
 		list_del(&m->member);
 		/* Nor does the thread wake up for it. */
-		if (first_look(p) == m)
+		if (first_monitor(p) == m)
 			wake_poller(p);
 		dequeue(m);
 		if (p->current_monitor == m) {
@@ -742,13 +742,13 @@ static void trigger_join(struct psi_trigger *t, u64 now)
 	list_add_tail(&t->link, &m->triggers);
 	m->size_max = max(m->size_max, t->window.size);
 	expect(m, &t->window);
-	m->track.step = min(m->track.step, div_u64(m->next_size, PSI_LOOKS_PER_WINDOW));
+	m->track.step = min(m->track.step, div_u64(m->next_size, PSI_SAMPLES_PER_WINDOW));
 	/* The thread comes back to it, or may be late for it already. */
 	if (is_resting(m) || m == m->poller->current_monitor ||
-	    (is_queued(m) && m->look.expires <= next_look(m, now)))
+	    (is_queued(m) && m->next_sample.expires <= sample_time(m, now)))
 		return;
-	wait_for_look(m, now);
-	if (first_look(m->poller) == m)
+	queue_monitor(m, now);
+	if (first_monitor(m->poller) == m)
 		wake_poller(m->poller);
 }
 
@@ -762,7 +762,7 @@ static void trigger_start(struct psi_trigger *t)
 
 	spin_lock(&m->poller->lock);
 	if (!m->track.step)
-		psi_track_init(&m->track, div_u64(t->window.size, PSI_LOOKS_PER_WINDOW), when,
+		psi_track_init(&m->track, div_u64(t->window.size, PSI_SAMPLES_PER_WINDOW), when,
 			       total);
 	psi_window_begin(&t->window, when, max(total, m->track.seen));
 	trigger_join(t, when);
@@ -861,7 +861,7 @@ static struct psi_trigger *new_trigger(struct psi_listener *l, struct psi_group 
 	m->next_total = U64_MAX;
 	m->next_end = U64_MAX;
 	m->next_size = U64_MAX;
-	timerqueue_init(&m->look);
+	timerqueue_init(&m->next_sample);
 
 	t->wait = l->wait;
 	t->window.size = (u64)spec->window_us * NSEC_PER_USEC;
@@ -1032,7 +1032,7 @@ static const char * const poller_names[PSI_NR_POLLERS] = {
 static void __init poller_init(struct psi_poller *p)
 {
 	spin_lock_init(&p->lock);
-	timerqueue_init_head(&p->looks);
+	timerqueue_init_head(&p->queue);
 	INIT_LIST_HEAD(&p->cursor);
 	init_llist_head(&p->pending);
 	p->work = IRQ_WORK_INIT_HARD(poller_work_fn);

@@ -66,7 +66,7 @@ void psi_track_init(struct psi_track *t, u64 step, u64 now, u64 total)
 }
 
 /**
- * psi_track_look - take a look
+ * psi_track_sample - take a look
  * @t:     the track
  * @now:   ns
  * @total: the total at that moment, ns. One that is lower than before, as it may be
@@ -74,7 +74,7 @@ void psi_track_init(struct psi_track *t, u64 step, u64 now, u64 total)
  *
  * Return: true if it stands for another point than the last one.
  */
-bool psi_track_look(struct psi_track *t, u64 now, u64 total)
+bool psi_track_sample(struct psi_track *t, u64 now, u64 total)
 {
 	u64 point = grid_point(t, now);
 	bool is_new = point > t->point;
@@ -201,14 +201,14 @@ static u64 end_windows(struct psi_window *w, const struct psi_track *t)
 }
 
 /**
- * psi_window_look - what follows from a look?
+ * psi_window_check - what follows from a look?
  * @w:     the window
  * @t:     the track, which has come to another point
  * @stall: where to say how long the stall was within a window's length, ns
  *
  * Return: true if it is an event.
  */
-bool psi_window_look(struct psi_window *w, const struct psi_track *t, u64 *stall)
+bool psi_window_check(struct psi_window *w, const struct psi_track *t, u64 *stall)
 {
 	u64 most = 0;
 

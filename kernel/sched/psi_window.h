@@ -7,7 +7,7 @@
 
 #include <linux/types.h>
 
-#define PSI_LOOKS_PER_WINDOW	10
+#define PSI_SAMPLES_PER_WINDOW	10
 
 /**
  * struct psi_track - a total at the points of a grid
@@ -60,11 +60,11 @@ struct psi_window {
 #define PSI_WINDOW_NEXT	U64_MAX
 
 void psi_track_init(struct psi_track *t, u64 step, u64 now, u64 total);
-bool psi_track_look(struct psi_track *t, u64 now, u64 total);
+bool psi_track_sample(struct psi_track *t, u64 now, u64 total);
 void psi_track_resume(struct psi_track *t, u64 now);
 u64 psi_track_next(const struct psi_track *t, u64 now, u64 total, u64 end);
 void psi_window_begin(struct psi_window *w, u64 now, u64 total);
-bool psi_window_look(struct psi_window *w, const struct psi_track *t, u64 *stall);
+bool psi_window_check(struct psi_window *w, const struct psi_track *t, u64 *stall);
 bool psi_window_is_same(const struct psi_window *a, const struct psi_window *b);
 u64 psi_window_least_total(const struct psi_window *w);
 

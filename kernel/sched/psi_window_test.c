@@ -27,7 +27,7 @@ static void add(struct alone *a, u64 threshold, u64 size, u64 now, u64 total)
 {
 	a->window.threshold = threshold;
 	a->window.size = size;
-	psi_track_init(&a->track, div_u64(size, PSI_LOOKS_PER_WINDOW), now, total);
+	psi_track_init(&a->track, div_u64(size, PSI_SAMPLES_PER_WINDOW), now, total);
 	psi_window_begin(&a->window, now, total);
 }
 
@@ -44,16 +44,16 @@ static struct alone *new_trigger(struct kunit *test, u64 threshold, u64 size, u6
  * Look, as psi_trigger.c does: not at the window, if it says that there is nothing to see.
  * Return: was there an event?
  */
-static bool look(struct alone *a, u64 now, u64 total)
+static bool sample(struct alone *a, u64 now, u64 total)
 {
-	return psi_track_look(&a->track, now, total) &&
+	return psi_track_sample(&a->track, now, total) &&
 	       (a->track.point_total >= psi_window_least_total(&a->window) ||
 		a->track.point >= a->window.end) &&
-	       psi_window_look(&a->window, &a->track, &a->stall);
+	       psi_window_check(&a->window, &a->track, &a->stall);
 }
 
 /* When it wants to be looked at again. */
-static u64 next_look(const struct alone *a, u64 now)
+static u64 next_sample(const struct alone *a, u64 now)
 {
 	return psi_track_next(&a->track, now, psi_window_least_total(&a->window), a->window.end);
 }
@@ -62,17 +62,17 @@ static void ignores_the_past(struct kunit *test)
 {
 	struct alone *a = new_trigger(test, 1 * MS, 500 * MS, 400 * S);
 
-	KUNIT_EXPECT_FALSE(test, look(a, BEGIN + 50 * MS, 400 * S));
-	KUNIT_EXPECT_FALSE(test, look(a, BEGIN + 600 * MS, 400 * S));
-	KUNIT_EXPECT_TRUE(test, look(a, BEGIN + 650 * MS, 400 * S + MS));
+	KUNIT_EXPECT_FALSE(test, sample(a, BEGIN + 50 * MS, 400 * S));
+	KUNIT_EXPECT_FALSE(test, sample(a, BEGIN + 600 * MS, 400 * S));
+	KUNIT_EXPECT_TRUE(test, sample(a, BEGIN + 650 * MS, 400 * S + MS));
 }
 
 static void threshold_counts(struct kunit *test)
 {
 	struct alone *a = new_trigger(test, 100 * MS, 1000 * MS, 0);
 
-	KUNIT_EXPECT_FALSE(test, look(a, BEGIN + 500 * MS, 100 * MS - 1));
-	KUNIT_EXPECT_TRUE(test, look(a, BEGIN + 600 * MS, 100 * MS));
+	KUNIT_EXPECT_FALSE(test, sample(a, BEGIN + 500 * MS, 100 * MS - 1));
+	KUNIT_EXPECT_TRUE(test, sample(a, BEGIN + 600 * MS, 100 * MS));
 	KUNIT_EXPECT_EQ(test, a->stall, 100 * MS);
 }
 
@@ -102,9 +102,9 @@ static bool reaches(struct kunit *test, const struct between *b, u64 threshold)
 	struct alone *a = new_trigger(test, U64_MAX, 1000 * MS, 0);
 	u64 begin = BEGIN + 1000 * MS;
 
-	look(a, begin, 800 * MS);
+	sample(a, begin, 800 * MS);
 	a->window.threshold = threshold;
-	return look(a, begin + b->elapsed * MS, (800 + b->growth) * MS);
+	return sample(a, begin + b->elapsed * MS, (800 + b->growth) * MS);
 }
 
 static void window_before_fades(struct kunit *test)
@@ -128,8 +128,8 @@ static void one_event_a_window(struct kunit *test)
 		events = 0;
 		last = 0;
 		for (now = BEGIN; now <= BEGIN + 12 * sizes[i];
-		     now = next_look(a, now)) {
-			if (!look(a, now, now - BEGIN))
+		     now = next_sample(a, now)) {
+			if (!sample(a, now, now - BEGIN))
 				continue;
 			if (events++)
 				KUNIT_EXPECT_EQ(test, now - last, sizes[i]);
@@ -145,13 +145,13 @@ static void held_back_event_comes(struct kunit *test)
 	struct alone *a = new_trigger(test, 10 * MS, 1000 * MS, 0);
 	u64 now = BEGIN + 100 * MS;
 
-	KUNIT_EXPECT_TRUE(test, look(a, now, 20 * MS));
-	KUNIT_EXPECT_FALSE(test, look(a, now + 100 * MS, 20 * MS));
-	KUNIT_EXPECT_FALSE(test, look(a, now + 300 * MS, 40 * MS));
-	KUNIT_EXPECT_FALSE(test, look(a, now + 999 * MS, 40 * MS));
+	KUNIT_EXPECT_TRUE(test, sample(a, now, 20 * MS));
+	KUNIT_EXPECT_FALSE(test, sample(a, now + 100 * MS, 20 * MS));
+	KUNIT_EXPECT_FALSE(test, sample(a, now + 300 * MS, 40 * MS));
+	KUNIT_EXPECT_FALSE(test, sample(a, now + 999 * MS, 40 * MS));
 	KUNIT_EXPECT_EQ(test, a->window.end, now + 1000 * MS);
-	KUNIT_EXPECT_TRUE(test, look(a, now + 1000 * MS, 40 * MS));
-	KUNIT_EXPECT_FALSE(test, look(a, now + 2000 * MS, 40 * MS));
+	KUNIT_EXPECT_TRUE(test, sample(a, now + 1000 * MS, 40 * MS));
+	KUNIT_EXPECT_FALSE(test, sample(a, now + 2000 * MS, 40 * MS));
 }
 
 /* One burst is one event, however long it stays in the window. */
@@ -161,27 +161,27 @@ static void one_burst_is_one_event(struct kunit *test)
 	int i, events = 0;
 
 	for (i = 0; i < 50; i++)
-		events += look(a, BEGIN + i * 100 * MS, i < 3 ? 0 : 500 * MS);
+		events += sample(a, BEGIN + i * 100 * MS, i < 3 ? 0 : 500 * MS);
 	KUNIT_EXPECT_EQ(test, events, 1);
 }
 
 /* 40 % for three windows in which nobody looked is not 120 % of one. */
-static void late_look_counts_one_window(struct kunit *test)
+static void late_sample_counts_one_window(struct kunit *test)
 {
 	struct alone *a = new_trigger(test, 500 * MS, 1000 * MS, 0);
 
-	KUNIT_EXPECT_FALSE(test, look(a, BEGIN + 3 * S, 1200 * MS));
+	KUNIT_EXPECT_FALSE(test, sample(a, BEGIN + 3 * S, 1200 * MS));
 	KUNIT_EXPECT_EQ(test, a->window.before, 400 * MS);
 }
 
 /* Of the windows in which nobody looked, it is the one with most that counts. */
-static void late_look_finds_the_worst_window(struct kunit *test)
+static void late_sample_finds_the_worst_window(struct kunit *test)
 {
 	struct alone *a = new_trigger(test, 500 * MS, 1000 * MS, 0);
 
 	/* 640 ms in the first one, 400 ms in each of those that follow */
-	KUNIT_EXPECT_FALSE(test, look(a, BEGIN + 400 * MS, 400 * MS));
-	KUNIT_EXPECT_TRUE(test, look(a, BEGIN + 3 * S, 1440 * MS));
+	KUNIT_EXPECT_FALSE(test, sample(a, BEGIN + 400 * MS, 400 * MS));
+	KUNIT_EXPECT_TRUE(test, sample(a, BEGIN + 3 * S, 1440 * MS));
 }
 
 /* A total that grows by 2^32 ns at once is one event, and nothing is cut off. */
@@ -191,11 +191,11 @@ static void a_jump_of_32_bits(struct kunit *test)
 	u64 total = BIT_ULL(32), now = BEGIN;
 	int i, events = 0;
 
-	KUNIT_EXPECT_FALSE(test, look(a, now += 1 * S, total));
-	KUNIT_EXPECT_FALSE(test, look(a, now += 1 * S, total += BIT_ULL(32)));
-	KUNIT_EXPECT_TRUE(test, look(a, now += 1 * S, total += BIT_ULL(32)));
+	KUNIT_EXPECT_FALSE(test, sample(a, now += 1 * S, total));
+	KUNIT_EXPECT_FALSE(test, sample(a, now += 1 * S, total += BIT_ULL(32)));
+	KUNIT_EXPECT_TRUE(test, sample(a, now += 1 * S, total += BIT_ULL(32)));
 	for (i = 0; i < 30; i++)
-		events += look(a, now += 1 * S, total);
+		events += sample(a, now += 1 * S, total);
 	KUNIT_EXPECT_EQ(test, events, 0);
 }
 
@@ -204,21 +204,21 @@ static void rests_and_resumes(struct kunit *test)
 	struct alone *a = new_trigger(test, 10 * MS, 1000 * MS, 0);
 	u64 now = BEGIN + 100 * MS;
 
-	look(a, now, 5 * MS);
-	look(a, now + 900 * MS, 5 * MS);
+	sample(a, now, 5 * MS);
+	sample(a, now + 900 * MS, 5 * MS);
 	KUNIT_EXPECT_EQ(test, a->track.grown_at, now);
 
 	/* What was before does not count; what made it resume does. */
 	now += 100 * S;
 	psi_track_resume(&a->track, now);
 	KUNIT_EXPECT_EQ(test, a->track.grown_at, now);
-	KUNIT_EXPECT_FALSE(test, look(a, now, 14 * MS));
-	KUNIT_EXPECT_TRUE(test, look(a, now + 100 * MS, 15 * MS));
+	KUNIT_EXPECT_FALSE(test, sample(a, now, 14 * MS));
+	KUNIT_EXPECT_TRUE(test, sample(a, now + 100 * MS, 15 * MS));
 
 	/* It has not been growing evenly since the look before. */
 	now += 200 * S;
 	psi_track_resume(&a->track, now);
-	KUNIT_EXPECT_TRUE(test, look(a, now + 100 * MS, 25 * MS));
+	KUNIT_EXPECT_TRUE(test, sample(a, now + 100 * MS, 25 * MS));
 }
 
 /* Two triggers that are made between two looks, with a stall in between. */
@@ -227,16 +227,16 @@ static void not_what_was_before_the_second(struct kunit *test)
 	struct alone *a = new_trigger(test, 10 * MS, 1000 * MS, 0);
 
 	psi_window_begin(&a->window, BEGIN + 30 * MS, 20 * MS);
-	KUNIT_EXPECT_FALSE(test, look(a, BEGIN + 100 * MS, 20 * MS));
-	KUNIT_EXPECT_TRUE(test, look(a, BEGIN + 200 * MS, 30 * MS));
+	KUNIT_EXPECT_FALSE(test, sample(a, BEGIN + 100 * MS, 20 * MS));
+	KUNIT_EXPECT_TRUE(test, sample(a, BEGIN + 200 * MS, 30 * MS));
 
 	/* One whose event is taken late begins with the next point. */
 	a->window.start = PSI_WINDOW_NEXT;
-	KUNIT_EXPECT_FALSE(test, look(a, BEGIN + 3200 * MS, 900 * MS));
+	KUNIT_EXPECT_FALSE(test, sample(a, BEGIN + 3200 * MS, 900 * MS));
 	KUNIT_EXPECT_EQ(test, a->window.start, BEGIN + 3200 * MS);
 	KUNIT_EXPECT_EQ(test, a->window.start_total, 900 * MS);
-	KUNIT_EXPECT_FALSE(test, look(a, BEGIN + 3300 * MS, 910 * MS - 1));
-	KUNIT_EXPECT_TRUE(test, look(a, BEGIN + 3400 * MS, 910 * MS));
+	KUNIT_EXPECT_FALSE(test, sample(a, BEGIN + 3300 * MS, 910 * MS - 1));
+	KUNIT_EXPECT_TRUE(test, sample(a, BEGIN + 3400 * MS, 910 * MS));
 }
 
 /* A2, A3: what the caller has wrong, or what is provisional, makes no event of centuries. */
@@ -244,17 +244,17 @@ static void totals_that_go_back(struct kunit *test)
 {
 	struct alone *a = new_trigger(test, 800 * MS, 1000 * MS, 500 * MS);
 
-	KUNIT_EXPECT_FALSE(test, look(a, BEGIN + 100 * MS, 500 * MS));
-	KUNIT_EXPECT_FALSE(test, look(a, BEGIN + 200 * MS, 400 * MS));
-	KUNIT_EXPECT_FALSE(test, look(a, BEGIN + 150 * MS, 900 * MS));
+	KUNIT_EXPECT_FALSE(test, sample(a, BEGIN + 100 * MS, 500 * MS));
+	KUNIT_EXPECT_FALSE(test, sample(a, BEGIN + 200 * MS, 400 * MS));
+	KUNIT_EXPECT_FALSE(test, sample(a, BEGIN + 150 * MS, 900 * MS));
 	KUNIT_EXPECT_EQ(test, a->track.seen, 500 * MS);
 	psi_window_begin(&a->window, BEGIN + 250 * MS, 600 * MS);
-	KUNIT_EXPECT_FALSE(test, look(a, BEGIN + 2500 * MS, 550 * MS));
+	KUNIT_EXPECT_FALSE(test, sample(a, BEGIN + 2500 * MS, 550 * MS));
 	KUNIT_EXPECT_LT(test, a->window.before, 1000 * MS);
 }
 
 /* A tenth of a window at most, and everybody at the same time. */
-static void looks_are_on_a_grid(struct kunit *test)
+static void samples_are_on_a_grid(struct kunit *test)
 {
 	struct psi_track a, b;
 	u64 now, next;
@@ -286,7 +286,7 @@ static void random_bursts(struct kunit *test, struct rnd_state *rnd)
 	int i;
 
 	for (i = 0; i < 2000; i++) {
-		next = next_look(a, now);
+		next = next_sample(a, now);
 		/* A burst fits between two looks that are not close. */
 		if (prandom_u32_state(rnd) % 20 == 0 && next - now > div_u64(size, 20)) {
 			/* The share that belongs after the point is left for later. */
@@ -296,13 +296,13 @@ static void random_bursts(struct kunit *test, struct rnd_state *rnd)
 		/* Hardly ever is somebody exactly on time. */
 		now = next + prandom_u32_state(rnd) % 50000;
 
-		if (look(a, now, total)) {
-			KUNIT_EXPECT_TRUE_MSG(test, unanswered, "look %d", i);
+		if (sample(a, now, total)) {
+			KUNIT_EXPECT_TRUE_MSG(test, unanswered, "sample %d", i);
 			KUNIT_EXPECT_GE(test, a->track.point, allowed);
 			unanswered = false;
 			allowed = a->track.point + size;
 		} else if (unanswered) {
-			KUNIT_EXPECT_LT_MSG(test, a->track.point, allowed, "look %d", i);
+			KUNIT_EXPECT_LT_MSG(test, a->track.point, allowed, "sample %d", i);
 		}
 	}
 }
@@ -328,8 +328,8 @@ static void steady_stall_is_exact(struct kunit *test)
 	for (permille = 10; permille <= 1000; permille += 10) {
 		a = new_trigger(test, threshold, size, 0);
 		events = 0;
-		for (now = BEGIN; now < BEGIN + 20 * S; now = next_look(a, now))
-			events += look(a, now, div_u64(now - BEGIN, 1000) * permille);
+		for (now = BEGIN; now < BEGIN + 20 * S; now = next_sample(a, now))
+			events += sample(a, now, div_u64(now - BEGIN, 1000) * permille);
 		KUNIT_EXPECT_EQ_MSG(test, events > 0, permille >= 300, "%d permille",
 				    permille);
 		if (permille > 300)
@@ -366,10 +366,10 @@ static int steady_with_jitter(struct kunit *test, const struct jitter *j, int pe
 
 	add(a, threshold, j->size, begin, 0);
 	while (now < begin + 200 * j->size) {
-		now = next_look(a, now) + j->least;
+		now = next_sample(a, now) + j->least;
 		if (j->most > j->least)
 			now += prandom_u32_state(rnd) % (u32)(j->most - j->least + 1);
-		if (!look(a, now, div_u64((now - begin) * permille, 2000)))
+		if (!sample(a, now, div_u64((now - begin) * permille, 2000)))
 			continue;
 		if (events++)
 			KUNIT_EXPECT_EQ(test, a->track.point - last, j->size);
@@ -378,7 +378,7 @@ static int steady_with_jitter(struct kunit *test, const struct jitter *j, int pe
 	return events;
 }
 
-static void late_looks_change_nothing(struct kunit *test)
+static void late_samples_change_nothing(struct kunit *test)
 {
 	const struct jitter *j = test->param_value;
 	struct rnd_state rnd;
@@ -409,10 +409,10 @@ static void ends_together(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, b);
 	add(b, 400 * MS, 1000 * MS, BEGIN + 330 * MS, 0);
-	KUNIT_EXPECT_TRUE(test, look(a, BEGIN + 700 * MS, 500 * MS));
+	KUNIT_EXPECT_TRUE(test, sample(a, BEGIN + 700 * MS, 500 * MS));
 	for (now = BEGIN + 800 * MS; now <= BEGIN + 4500 * MS; now += 100 * MS) {
-		look(a, now, 500 * MS);
-		look(b, now, 500 * MS);
+		sample(a, now, 500 * MS);
+		sample(b, now, 500 * MS);
 	}
 	KUNIT_EXPECT_EQ(test, a->window.end, BEGIN + 5000 * MS);
 	KUNIT_EXPECT_EQ(test, b->window.end, BEGIN + 5000 * MS);
@@ -434,8 +434,8 @@ static void any_size_on_any_grid(struct kunit *test)
 			a->track.step = 50 * MS;
 			events = 0;
 			for (now = BEGIN; now < BEGIN + 100 * sizes[i];
-			     now = next_look(a, now))
-				events += look(a, now, div_u64((now - BEGIN) * permille, 2000));
+			     now = next_sample(a, now))
+				events += sample(a, now, div_u64((now - BEGIN) * permille, 2000));
 			if (permille < 1000)
 				KUNIT_EXPECT_EQ(test, events, 0);
 			else	/* each begins at a point of the grid */
@@ -455,22 +455,22 @@ static struct kunit_case psi_window_cases[] = {
 	{ .name = "R-13 an event that is held back comes in time",
 	  .run_case = held_back_event_comes },
 	{ .name = "R-13 one burst is one event", .run_case = one_burst_is_one_event },
-	{ .name = "R-13 a late look counts one window's length",
-	  .run_case = late_look_counts_one_window },
-	{ .name = "R-13 a late look finds the worst window",
-	  .run_case = late_look_finds_the_worst_window },
+	{ .name = "R-13 a late sample counts one window's length",
+	  .run_case = late_sample_counts_one_window },
+	{ .name = "R-13 a late sample finds the worst window",
+	  .run_case = late_sample_finds_the_worst_window },
 	{ .name = "R-18 what was before the second trigger does not count",
 	  .run_case = not_what_was_before_the_second },
 	{ .name = "R-13 totals that go back are no growth", .run_case = totals_that_go_back },
 	{ .name = "D-5 a total that jumps by 2^32 ns", .run_case = a_jump_of_32_bits },
 	{ .name = "R-13 rests after a quiet window, and resumes",
 	  .run_case = rests_and_resumes },
-	{ .name = "R-13 ten looks a window, on a grid", .run_case = looks_are_on_a_grid },
+	{ .name = "R-13 ten samples a window, on a grid", .run_case = samples_are_on_a_grid },
 	{ .name = "R-13 every burst has its event (random)",
 	  .run_case = every_burst_has_its_event },
 	{ .name = "R-13 a steady stall above the threshold, and none below",
 	  .run_case = steady_stall_is_exact },
-	{ .name = "R-13 late looks change nothing", .run_case = late_looks_change_nothing,
+	{ .name = "R-13 late samples change nothing", .run_case = late_samples_change_nothing,
 	  .generate_params = jitter_gen_params },
 	{ .name = "R-8 windows of one size end together", .run_case = ends_together },
 	{ .name = "R-13 windows of any size on any grid", .run_case = any_size_on_any_grid },
