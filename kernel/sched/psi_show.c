@@ -114,15 +114,15 @@ static LIST_HEAD(orphans);		/* orphans_lock */
 
 #define ORPHANS_JIFFIES	(10 * HZ)
 
-static bool is_left(struct psi_wait *wait)
+static bool has_no_waiters(struct psi_wait *wait)
 {
-	bool left;
+	bool empty;
 
 	spin_lock_irq(&wait->head.lock);
 	/* Nobody comes any more, and who leaves has the lock. */
-	left = !waitqueue_active(&wait->head);
+	empty = !waitqueue_active(&wait->head);
 	spin_unlock_irq(&wait->head.lock);
-	return left;
+	return empty;
 }
 
 static void orphans_work_fn(struct work_struct *work)
@@ -131,7 +131,7 @@ static void orphans_work_fn(struct work_struct *work)
 
 	guard(mutex)(&orphans_lock);
 	list_for_each_entry_safe(wait, next, &orphans, orphan) {
-		if (is_left(wait)) {
+		if (has_no_waiters(wait)) {
 			list_del(&wait->orphan);
 			kfree_rcu(wait, rcu);
 		}
@@ -154,7 +154,7 @@ static struct psi_wait *new_wait(void)
 
 static void free_wait(struct psi_wait *wait)
 {
-	if (is_left(wait)) {
+	if (has_no_waiters(wait)) {
 		kfree_rcu(wait, rcu);
 		return;
 	}
