@@ -35,7 +35,7 @@
  *
  *   throttling		a task out of its cpu.max, or a deadline task out of its
  *			runtime, stays runnable and waits. The former is
- *			PSI_TASK_HELD: fair.c tells of all tasks that are queued in
+ *			PSI_TASK_THROTTLED: fair.c tells of all tasks that are queued in
  *			a group when that begins and ends, and those that come
  *			later look (R-19). It is so only of those that are queued.
  *			If a throttled deadline task loses its CPU to hotplug it is
@@ -422,12 +422,12 @@ void psi_idle_task(struct task_struct *idle)
 }
 
 /* A task that is queued is held back from now on, or not any more. */
-static noinline void set_held(struct rq *rq, struct task_struct *p, bool held)
+static noinline void set_throttled(struct rq *rq, struct task_struct *p, bool throttled)
 {
-	if (held)
-		p->psi.flags |= PSI_TASK_HELD;
+	if (throttled)
+		p->psi.flags |= PSI_TASK_THROTTLED;
 	else
-		p->psi.flags &= ~PSI_TASK_HELD;
+		p->psi.flags &= ~PSI_TASK_THROTTLED;
 
 	/* If it is on the CPU, the switch will count it; if it sleeps, there is nothing. */
 	if ((p->psi.flags & (PSI_TASK_RUNNABLE | PSI_TASK_ONCPU)) == PSI_TASK_RUNNABLE)
@@ -436,28 +436,28 @@ static noinline void set_held(struct rq *rq, struct task_struct *p, bool held)
 
 #ifdef CONFIG_CFS_BANDWIDTH
 /* What the scheduler says: does a cpu.max hold the task back, if it is queued? */
-static bool is_held(const struct task_struct *p)
+static bool is_throttled(const struct task_struct *p)
 {
 	return p->sched_class == &fair_sched_class && p->se.cfs_rq->throttle_count;
 }
 
 /* see psi_throttle() */
-void __psi_throttle(struct rq *rq, struct cfs_rq *cfs_rq, bool held)
+void __psi_throttle(struct rq *rq, struct cfs_rq *cfs_rq, bool throttled)
 {
 	struct sched_entity *se = cfs_rq->curr;
 	struct rb_node *rb;
 
 	/* If it has just blocked, nobody would take it back. */
 	if (se && se->on_rq && entity_is_task(se))
-		set_held(rq, task_of(se), held);
+		set_throttled(rq, task_of(se), throttled);
 	for (rb = rb_first_cached(&cfs_rq->tasks_timeline); rb; rb = rb_next(rb)) {
 		se = rb_entry(rb, struct sched_entity, run_node);
 		if (entity_is_task(se))
-			set_held(rq, task_of(se), held);
+			set_throttled(rq, task_of(se), throttled);
 	}
 }
 #else
-static bool is_held(const struct task_struct *p)
+static bool is_throttled(const struct task_struct *p)
 {
 	return false;
 }
@@ -481,17 +481,18 @@ static __always_inline void enqueue(struct rq *rq, struct task_struct *p, int fl
 }
 
 /* It has slept, or its CPU, class or group is another one, and so it is held back now, or not. */
-static noinline void enqueue_otherwise_held(struct rq *rq, struct task_struct *p, int flags)
+static noinline void enqueue_throttle_changed(struct rq *rq, struct task_struct *p, int flags)
 {
-	set_held(rq, p, is_held(p));
+	set_throttled(rq, p, is_throttled(p));
 	enqueue(rq, p, flags);
 }
 
 /* see psi_enqueue() */
 void __psi_enqueue(struct rq *rq, struct task_struct *p, int flags)
 {
-	if (psi_quotas_are_used() && unlikely(is_held(p) != !!(p->psi.flags & PSI_TASK_HELD)))
-		enqueue_otherwise_held(rq, p, flags);
+	if (psi_quotas_are_used() &&
+	    unlikely(is_throttled(p) != !!(p->psi.flags & PSI_TASK_THROTTLED)))
+		enqueue_throttle_changed(rq, p, flags);
 	else
 		enqueue(rq, p, flags);
 }
@@ -513,12 +514,12 @@ void __psi_dequeue(struct rq *rq, struct task_struct *p, int flags)
 		end_preempted(rq, p);
 
 	if (!(flags & DEQUEUE_SLEEP)) {
-		p->psi.flags &= ~PSI_TASK_HELD;
+		p->psi.flags &= ~PSI_TASK_THROTTLED;
 		unaccount_task(rq, p, sched_now(rq));
 		return;
 	}
 
-	p->psi.flags &= ~(PSI_TASK_RUNNABLE | PSI_TASK_HELD);
+	p->psi.flags &= ~(PSI_TASK_RUNNABLE | PSI_TASK_THROTTLED);
 	if (psi_waits_for_io(p))
 		p->psi.flags |= PSI_TASK_IOWAIT;
 
@@ -604,12 +605,12 @@ static __always_inline bool switch_in_group(struct rq *rq, struct task_struct *p
 }
 
 /* One of the two is a thread of PSI. */
-static noinline void switch_worker(struct rq *rq, struct task_struct *prev,
-				   struct task_struct *next)
+static noinline void switch_kthread(struct rq *rq, struct task_struct *prev,
+				    struct task_struct *next)
 {
 	struct task_struct *owner = rq->psi.preempted ?: prev;
 
-	if (next->psi.flags & PSI_TASK_WORKER) {
+	if (next->psi.flags & PSI_TASK_KTHREAD) {
 		if (owner->psi.flags & PSI_TASK_RUNNABLE &&
 		    !(owner->psi.flags & PSI_TASK_EXEMPT)) {
 			owner->psi.flags |= PSI_TASK_PREEMPTED;
@@ -679,8 +680,8 @@ void __psi_switch(struct rq *rq, struct task_struct *prev,
 {
 	if (unlikely(rq->psi.irq_ns != irq_ns(rq)))
 		switch_after_irq(rq, prev, next);
-	else if (unlikely((prev->psi.flags | next->psi.flags) & PSI_TASK_WORKER))
-		switch_worker(rq, prev, next);
+	else if (unlikely((prev->psi.flags | next->psi.flags) & PSI_TASK_KTHREAD))
+		switch_kthread(rq, prev, next);
 	else if (!switch_in_group(rq, prev, next))
 		switch_tasks(rq, prev, next);
 }
@@ -970,24 +971,24 @@ void psi_set_parents(struct psi_group * const groups[], unsigned int nr,
 	}
 }
 
-static void forget_node(struct rq *rq, struct psi_node *node)
+static void detach_node(struct rq *rq, struct psi_node *node)
 {
 	guard(rq_lock_irq)(rq);
 
 	nodes_write_begin(rq, sched_now(rq));
-	psi_node_forget(node);
+	psi_node_detach(node);
 	nodes_write_end(rq);
 }
 
 /**
- * psi_forget - nobody looks at the nodes of a group any more, but for readers
+ * psi_nodes_detach - nobody looks at the nodes of a group any more, but for readers
  * @group: the group, in which nothing can happen
  *
  * They may go when readers under RCU are gone. Takes one rq lock after the other.
  *
  * Context: may sleep.
  */
-void psi_forget(struct psi_group *group)
+void psi_nodes_detach(struct psi_group *group)
 {
 	struct psi_node *node;
 	int cpu;
@@ -995,7 +996,7 @@ void psi_forget(struct psi_group *group)
 	for_each_possible_cpu(cpu) {
 		node = per_cpu_ptr(group->nodes, cpu);
 		if (psi_node_is_followed(node))
-			forget_node(cpu_rq(cpu), node);
+			detach_node(cpu_rq(cpu), node);
 		cond_resched();
 	}
 }
@@ -1031,8 +1032,8 @@ static u8 flags_by_facts(struct rq *rq, struct task_struct *p)
 {
 	u8 flags = 0;
 
-	if (task_on_rq_queued(p) && is_held(p))
-		flags |= PSI_TASK_HELD;
+	if (task_on_rq_queued(p) && is_throttled(p))
+		flags |= PSI_TASK_THROTTLED;
 	if (task_on_rq_queued(p) && !p->se.sched_delayed)
 		flags |= PSI_TASK_RUNNABLE;
 	else if (psi_waits_for_io(p))
@@ -1084,7 +1085,7 @@ void psi_count_task(struct task_struct *p, struct psi_group *group)
 	/* Who is not found to exit here finds accounting enabled in psi_exit_begin(). */
 	if (!was_exempt || !(p->flags & PF_EXITING)) {
 		set_group(rq, p, group, now);
-		if (was_exempt && !(p->psi.flags & PSI_TASK_WORKER))
+		if (was_exempt && !(p->psi.flags & PSI_TASK_KTHREAD))
 			begin_counting(rq, p, now);
 	}
 	task_rq_unlock(rq, p, &rf);
@@ -1142,7 +1143,7 @@ void psi_exempt_current(void)
 	struct rq *rq;
 
 	rq = this_rq_lock_irq(&rf);
-	exempt(rq, current, PSI_TASK_WORKER, read_now(rq));
+	exempt(rq, current, PSI_TASK_KTHREAD, read_now(rq));
 	rq_unlock_irq(rq, &rf);
 }
 

@@ -259,7 +259,7 @@ void psi_group_init(struct psi_group *group, struct psi_node __percpu *nodes,
 		    struct cpumask *active, u64 now);
 struct psi_group *psi_group_alloc(struct psi_group *parent, gfp_t gfp);
 void psi_group_free(struct psi_group *group);
-void psi_fold_forget(struct psi_group *group);
+void psi_fold_detach(struct psi_group *group);
 int psi_fold_start(void);
 void psi_fold_stop(void);
 void psi_group_activate(struct psi_group *group, int cpu);

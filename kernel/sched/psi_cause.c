@@ -302,12 +302,12 @@ void psi_causes_hide(struct psi_causes *causes, const struct psi_cause_sum sums[
 /* ------------------------------- Tasks ------------------------------- */
 
 /* Out of the way, with all that they have to look up. */
-static noinline void tell_of_begin(const struct task_struct *p)
+static noinline void trace_begin(const struct task_struct *p)
 {
 	trace_psi_stall_begin(p->psi.group->id, p->pid, psi_cause_names[p->psi.cause]);
 }
 
-static noinline void tell_of_end(const struct task_struct *p, enum psi_cause cause, u64 ns)
+static noinline void trace_end(const struct task_struct *p, enum psi_cause cause, u64 ns)
 {
 	trace_psi_stall_end(p->psi.group->id, p->pid, psi_cause_names[cause], ns);
 }
@@ -322,7 +322,7 @@ static __always_inline void begin_here(struct task_struct *p, unsigned int cpu, 
 	p->psi.cause_shard = shard;
 	write_begin(shard, p->psi.cause, now);
 	if (trace_psi_stall_begin_enabled())
-		tell_of_begin(p);
+		trace_begin(p);
 }
 
 static __always_inline void end_here(struct task_struct *p, u64 now)
@@ -331,7 +331,7 @@ static __always_inline void end_here(struct task_struct *p, u64 now)
 	u64 ns = write_end(p->psi.cause_shard, cause, p->psi.cause_begun, now);
 
 	if (trace_psi_stall_end_enabled())
-		tell_of_end(p, cause, ns);
+		trace_end(p, cause, ns);
 }
 
 /**

@@ -29,7 +29,7 @@ void psi_exempt_current(void);
 /* for cgroups */
 void psi_set_parents(struct psi_group * const groups[], unsigned int nr,
 		     struct psi_group *parent);
-void psi_forget(struct psi_group *group);
+void psi_nodes_detach(struct psi_group *group);
 void psi_move_task(struct task_struct *p, struct psi_group *group);
 void psi_recount_task(struct task_struct *p);
 

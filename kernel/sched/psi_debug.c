@@ -280,7 +280,7 @@ static struct psi_node *node_of(struct psi_group *group, int cpu)
 	return group ? per_cpu_ptr(group->nodes, cpu) : NULL;
 }
 
-static bool is_held(const struct task_struct *p)
+static bool is_throttled(const struct task_struct *p)
 {
 #ifdef CONFIG_CFS_BANDWIDTH
 	return p->sched_class == &fair_sched_class && p->se.cfs_rq->throttle_count;
@@ -300,8 +300,8 @@ static u8 contrib_by_facts(struct rq *rq, struct task_struct *p)
 		flags |= PSI_TASK_IOWAIT;
 	if (rcu_access_pointer(rq->curr) == p || rq->psi.preempted == p)
 		flags |= PSI_TASK_ONCPU;
-	if (is_held(p))
-		flags |= PSI_TASK_HELD;
+	if (is_throttled(p))
+		flags |= PSI_TASK_THROTTLED;
 
 	return psi_task_contrib(flags);
 }

@@ -613,14 +613,14 @@ void psi_group_init(struct psi_group *group, struct psi_node __percpu *nodes,
 }
 
 /**
- * psi_fold_forget - a group is about to be freed
+ * psi_fold_detach - a group is about to be freed
  * @group: the group, in which nothing happens any more
  *
  * It may be in a list, or on the way there.
  *
  * Context: may sleep.
  */
-void psi_fold_forget(struct psi_group *group)
+void psi_fold_detach(struct psi_group *group)
 {
 	bool waits;
 

@@ -108,7 +108,7 @@ void psi_group_free(struct psi_group *group)
 	psi_trigger_forget(group);
 	psi_causes_hand_over(&group->causes, local_clock);
 
-	psi_forget(group);
+	psi_nodes_detach(group);
 	psi_debug_group_del(group);
 	put_group(group);
 }

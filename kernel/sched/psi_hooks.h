@@ -178,7 +178,7 @@ extern struct static_key __cfs_bandwidth_used;
 
 #if defined(CONFIG_PSI) && defined(CONFIG_CFS_BANDWIDTH)
 
-void __psi_throttle(struct rq *rq, struct cfs_rq *cfs_rq, bool held);
+void __psi_throttle(struct rq *rq, struct cfs_rq *cfs_rq, bool throttled);
 
 /**
  * psi_throttle - a cpu.max holds back the tasks that are queued here, or not any more
@@ -186,15 +186,15 @@ void __psi_throttle(struct rq *rq, struct cfs_rq *cfs_rq, bool held);
  * @cfs_rq: where they are queued, not those of groups below
  * @held:   the former
  */
-static inline void psi_throttle(struct rq *rq, struct cfs_rq *cfs_rq, bool held)
+static inline void psi_throttle(struct rq *rq, struct cfs_rq *cfs_rq, bool throttled)
 {
 	if (static_branch_unlikely(&psi_enabled))
-		__psi_throttle(rq, cfs_rq, held);
+		__psi_throttle(rq, cfs_rq, throttled);
 }
 
 #else
 
-static inline void psi_throttle(struct rq *rq, struct cfs_rq *cfs_rq, bool held) { }
+static inline void psi_throttle(struct rq *rq, struct cfs_rq *cfs_rq, bool throttled) { }
 
 #endif
 

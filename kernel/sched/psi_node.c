@@ -49,7 +49,7 @@
  * PSI_CHAIN_MAX nodes, so that whoever walks along one is soon at its end.
  *
  * A task that waits does so for others, or because a cpu.max holds it back: it is
- * PSI_WAITING or PSI_HELD. The scheduler knows which, and to nodes these are two bits like
+ * PSI_WAITING or PSI_THROTTLED. The scheduler knows which, and to nodes these are two bits like
  * all others. If a node has the second and not the first, what is waited for is a quota,
  * whosever it is.
  *
@@ -109,7 +109,7 @@ static u8 __init rule_of_task(u8 flags)
 	if (!(flags & PSI_TASK_MEMSTALL))
 		contrib |= PSI_PRODUCTIVE;
 	if (!(flags & PSI_TASK_ONCPU))
-		contrib |= flags & PSI_TASK_HELD ? PSI_HELD : PSI_WAITING;
+		contrib |= flags & PSI_TASK_THROTTLED ? PSI_THROTTLED : PSI_WAITING;
 	else if (flags & PSI_TASK_MEMSTALL)
 		contrib |= PSI_ONCPU | PSI_ONCPU_MEMSTALL;
 	else
@@ -135,13 +135,13 @@ static u16 __init rule_of_states(u8 contrib)
 			states |= BIT(PSI_MEM_FULL);
 	}
 
-	if (contrib & (PSI_WAITING | PSI_HELD)) {
+	if (contrib & (PSI_WAITING | PSI_THROTTLED)) {
 		states |= BIT(PSI_CPU_SOME);
 		if (!(contrib & PSI_ONCPU))
 			states |= BIT(PSI_CPU_FULL);
 	}
 
-	if (contrib & PSI_HELD && !(contrib & PSI_WAITING)) {
+	if (contrib & PSI_THROTTLED && !(contrib & PSI_WAITING)) {
 		states |= BIT(PSI_QUOTA_SOME);
 		if (!(contrib & PSI_ONCPU))
 			states |= BIT(PSI_QUOTA_FULL);
@@ -742,7 +742,7 @@ bool psi_node_set_parent(struct psi_node *node, struct psi_node *parent, u32 now
 	if (from.node == to.node)
 		return false;
 
-	psi_node_forget(node);
+	psi_node_detach(node);
 	node->parent = parent;
 	end->acct_parent = parent;
 	/* Else there is nothing to take along: it is as a new one would be. */
@@ -802,10 +802,10 @@ bool psi_node_is_followed(const struct psi_node *node)
 }
 
 /**
- * psi_node_forget - do not follow the node any more
+ * psi_node_detach - do not follow the node any more
  * @node: the node, which may then leave the tree if it is idle
  */
-void psi_node_forget(struct psi_node *node)
+void psi_node_detach(struct psi_node *node)
 {
 	if (psi_node_is_followed(node))
 		unfollow(node->parent);

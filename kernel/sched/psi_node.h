@@ -28,9 +28,9 @@ struct psi_group;
 #define PSI_TASK_IOWAIT		BIT(2)	/* sleeps for io; never with RUNNABLE */
 #define PSI_TASK_MEMSTALL	BIT(3)	/* is inside a memory stall section */
 #define PSI_TASK_EXEMPT		BIT(4)	/* counts for nothing: idle, PSI's threads */
-#define PSI_TASK_WORKER		BIT(5)	/* a thread of PSI itself */
+#define PSI_TASK_KTHREAD	BIT(5)	/* a thread of PSI itself */
 #define PSI_TASK_PREEMPTED	BIT(6)	/* a PSI thread has its CPU for a moment */
-#define PSI_TASK_HELD		BIT(7)	/* a cpu.max keeps it from getting one */
+#define PSI_TASK_THROTTLED	BIT(7)	/* a cpu.max keeps it from getting one */
 
 #define PSI_TASK_FLAGS		(BIT(8) - 1)
 
@@ -42,7 +42,7 @@ struct psi_group;
 enum {
 	PSI_COUNT_IOWAIT,
 	PSI_COUNT_MEMSTALL,
-	PSI_COUNT_HELD,
+	PSI_COUNT_THROTTLED,
 	PSI_NR_RARE,
 	PSI_COUNT_PRODUCTIVE = PSI_NR_RARE,
 	PSI_COUNT_WAITING,
@@ -51,16 +51,16 @@ enum {
 
 #define PSI_IOWAIT		BIT(PSI_COUNT_IOWAIT)
 #define PSI_MEMSTALL		BIT(PSI_COUNT_MEMSTALL)
-#define PSI_HELD		BIT(PSI_COUNT_HELD)	  /* RUNNABLE, HELD, no ONCPU */
+#define PSI_THROTTLED		BIT(PSI_COUNT_THROTTLED)  /* RUNNABLE, THROTTLED, no ONCPU */
 #define PSI_PRODUCTIVE		BIT(PSI_COUNT_PRODUCTIVE) /* RUNNABLE, no MEMSTALL */
-#define PSI_WAITING		BIT(PSI_COUNT_WAITING)	  /* RUNNABLE, no HELD, no ONCPU */
+#define PSI_WAITING		BIT(PSI_COUNT_WAITING)	  /* RUNNABLE, no THROTTLED, no ONCPU */
 #define PSI_ONCPU		BIT(PSI_NR_COUNTS)
 #define PSI_ONCPU_MEMSTALL	BIT(PSI_NR_COUNTS + 1)
 
 #define PSI_COUNTED_BITS	(BIT(PSI_NR_COUNTS) - 1)
 #define PSI_RARE_BITS		(BIT(PSI_NR_RARE) - 1)
 #define PSI_SINGLE_BITS		(PSI_ONCPU | PSI_ONCPU_MEMSTALL)
-#define PSI_RUNNING_BITS	(PSI_WAITING | PSI_HELD | PSI_ONCPU)
+#define PSI_RUNNING_BITS	(PSI_WAITING | PSI_THROTTLED | PSI_ONCPU)
 #define PSI_CONTRIB_BITS	(PSI_COUNTED_BITS | PSI_SINGLE_BITS)
 
 /*
@@ -275,7 +275,7 @@ void psi_node_set_notify(struct psi_node *node, u8 stalls);
 void psi_node_set_idle(struct psi_node *node);
 bool psi_node_set_unstalled(struct psi_node *node);
 bool psi_node_is_followed(const struct psi_node *node);
-void psi_node_forget(struct psi_node *node);
+void psi_node_detach(struct psi_node *node);
 u16 psi_node_states(const struct psi_node *node);
 u16 psi_node_times(const struct psi_node *node, u32 now, u32 times[]);
 

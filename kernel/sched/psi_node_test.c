@@ -30,7 +30,7 @@ struct rule_case {
 #define CPU	(PSI_TASK_RUNNABLE | PSI_TASK_ONCPU)
 #define IO	PSI_TASK_IOWAIT
 #define MEM	PSI_TASK_MEMSTALL
-#define HELD	(PSI_TASK_RUNNABLE | PSI_TASK_HELD)
+#define THROTTLED	(PSI_TASK_RUNNABLE | PSI_TASK_THROTTLED)
 #define S(x)	BIT(PSI_##x)
 
 static const struct rule_case rule_cases[] = {
@@ -67,21 +67,21 @@ static const struct rule_case rule_cases[] = {
 	  S(NONIDLE) | S(IO_SOME) | S(IO_FULL) | S(MEM_SOME) | S(MEM_FULL) },
 	{ "R-3 all at once", { IO, MEM, CPU, RUN },
 	  S(NONIDLE) | S(IO_SOME) | S(MEM_SOME) | S(CPU_SOME) },
-	{ "R-19 held back by a cpu.max: a quota", { HELD },
+	{ "R-19 held back by a cpu.max: a quota", { THROTTLED },
 	  S(NONIDLE) | S(CPU_SOME) | S(CPU_FULL) | S(QUOTA_SOME) | S(QUOTA_FULL) },
-	{ "R-19 one is held back while one runs: a quota, some", { HELD, CPU },
+	{ "R-19 one is held back while one runs: a quota, some", { THROTTLED, CPU },
 	  S(NONIDLE) | S(CPU_SOME) | S(QUOTA_SOME) },
-	{ "R-19 one is held back, one contends: contention", { HELD, RUN },
+	{ "R-19 one is held back, one contends: contention", { THROTTLED, RUN },
 	  S(NONIDLE) | S(CPU_SOME) | S(CPU_FULL) },
-	{ "R-19 one is held back, one contends, one runs", { HELD, RUN, CPU },
+	{ "R-19 one is held back, one contends, one runs", { THROTTLED, RUN, CPU },
 	  S(NONIDLE) | S(CPU_SOME) },
-	{ "R-19 who has the CPU is not held back yet", { CPU | PSI_TASK_HELD }, S(NONIDLE) },
-	{ "R-19 who sleeps is not held back", { IO | PSI_TASK_HELD },
+	{ "R-19 who has the CPU is not held back yet", { CPU | PSI_TASK_THROTTLED }, S(NONIDLE) },
+	{ "R-19 who sleeps is not held back", { IO | PSI_TASK_THROTTLED },
 	  S(NONIDLE) | S(IO_SOME) | S(IO_FULL) },
-	{ "R-19 R-3 held back, it is runnable: no IO_FULL", { HELD, IO },
+	{ "R-19 R-3 held back, it is runnable: no IO_FULL", { THROTTLED, IO },
 	  S(NONIDLE) | S(IO_SOME) | S(CPU_SOME) | S(CPU_FULL) | S(QUOTA_SOME) |
 	  S(QUOTA_FULL) },
-	{ "R-19 R-3 held back, it is productive: no MEM_FULL", { HELD, MEM },
+	{ "R-19 R-3 held back, it is productive: no MEM_FULL", { THROTTLED, MEM },
 	  S(NONIDLE) | S(MEM_SOME) | S(CPU_SOME) | S(CPU_FULL) | S(QUOTA_SOME) |
 	  S(QUOTA_FULL) },
 	{ "R-5 an exempt task is nobody", { CPU | MEM | PSI_TASK_EXEMPT }, 0 },
@@ -219,7 +219,7 @@ static bool is_at_or_below(const struct sim *sim, int g, int above)
 }
 
 /* is a cpu.max used up, of the task's group or one above it? Accounted or not. */
-static bool is_held(const struct sim *sim, const struct sim_task *t)
+static bool is_throttled(const struct sim *sim, const struct sim_task *t)
 {
 	int g;
 
@@ -232,7 +232,7 @@ static bool is_held(const struct sim *sim, const struct sim_task *t)
 /* The model: look at everybody, apply the rules, add the time. */
 static void naive_update(struct sim *sim)
 {
-	struct { int iowait, memstall, running, reclaiming, held; bool oncpu, oncpu_mem; }
+	struct { int iowait, memstall, running, reclaiming, throttled; bool oncpu, oncpu_mem; }
 		n[MAX_GROUPS] = { };
 	u64 now = sim->now >> PSI_UNIT_SHIFT;
 	int i, g, s;
@@ -255,7 +255,7 @@ static void naive_update(struct sim *sim)
 			n[g].memstall += t->memstall;
 			n[g].running += t->runnable;
 			n[g].reclaiming += t->runnable && t->memstall;
-			n[g].held += t->runnable && i != sim->curr && is_held(sim, t);
+			n[g].throttled += t->runnable && i != sim->curr && is_throttled(sim, t);
 			n[g].oncpu |= i == sim->curr;
 			n[g].oncpu_mem |= i == sim->curr && t->memstall;
 		}
@@ -273,7 +273,8 @@ static void naive_update(struct sim *sim)
 		st[PSI_CPU_SOME] = n[g].running > n[g].oncpu;
 		st[PSI_CPU_FULL] = n[g].running > 0 && !n[g].oncpu;
 		/* All that wait are held back. */
-		st[PSI_QUOTA_SOME] = st[PSI_CPU_SOME] && n[g].running - n[g].oncpu == n[g].held;
+		st[PSI_QUOTA_SOME] = st[PSI_CPU_SOME] &&
+				     n[g].running - n[g].oncpu == n[g].throttled;
 		st[PSI_QUOTA_FULL] = st[PSI_QUOTA_SOME] && st[PSI_CPU_FULL];
 		st[PSI_NONIDLE] = n[g].iowait + n[g].memstall + n[g].running > 0;
 		for (s = 0; s < PSI_NR_STATES; s++)
@@ -293,7 +294,7 @@ static u8 sim_state(const struct sim *sim, int i)
 	return (t->runnable ? PSI_TASK_RUNNABLE : 0) |
 	       (t->iowait ? PSI_TASK_IOWAIT : 0) |
 	       (t->memstall ? PSI_TASK_MEMSTALL : 0) |
-	       (is_held(sim, t) ? PSI_TASK_HELD : 0) |
+	       (is_throttled(sim, t) ? PSI_TASK_THROTTLED : 0) |
 	       (i == sim->curr ? PSI_TASK_ONCPU : 0);
 }
 
@@ -423,7 +424,7 @@ static int pick_empty(const struct sim *sim, unsigned int from)
 static void sim_replace(struct sim *sim, int g, int parent)
 {
 	sim->met[REPLACE] += psi_node_is_followed(&sim->node[g]);
-	psi_node_forget(&sim->node[g]);
+	psi_node_detach(&sim->node[g]);
 	memset(&sim->node[g], POISON_FREE, sizeof(sim->node[g]));
 
 	sim->parent[g] = parent;
@@ -1076,7 +1077,7 @@ static void a_followed_group_can_go(struct kunit *test)
 	psi_node_change((struct psi_change) { leaf, cpu, 0 }, f->now);
 	KUNIT_EXPECT_TRUE(test, psi_node_is_followed(leaf));
 
-	psi_node_forget(leaf);
+	psi_node_detach(leaf);
 	KUNIT_EXPECT_FALSE(test, psi_node_is_followed(leaf));
 	KUNIT_EXPECT_FALSE(test, psi_node_follows(above));
 	KUNIT_EXPECT_TRUE(test, psi_node_follows(above->parent));
@@ -1238,7 +1239,7 @@ static void idle_nodes_keep_no_time(struct kunit *test)
 
 static void a_wrong_count_mends(struct kunit *test)
 {
-	static const u8 flags[] = { RUN, HELD, IO, MEM };
+	static const u8 flags[] = { RUN, THROTTLED, IO, MEM };
 	struct psi_change c;
 	struct psi_node node;
 	int i, bit;
@@ -1268,7 +1269,7 @@ static void a_wrong_count_mends(struct kunit *test)
 /* As many as there is room for: none of them is taken for one of another kind. */
 static void rare_counts_do_not_touch_each_other(struct kunit *test)
 {
-	static const u8 bits[] = { PSI_IOWAIT, PSI_MEMSTALL, PSI_HELD };
+	static const u8 bits[] = { PSI_IOWAIT, PSI_MEMSTALL, PSI_THROTTLED };
 	struct psi_node node;
 	int i, n;
 
@@ -1380,7 +1381,7 @@ static void quota_growth_is_no_longer_than_the_stall(struct kunit *test)
 static void groups_that_are_held_back_are_followed(struct kunit *test)
 {
 	const u8 run = psi_task_contrib(RUN), cpu = psi_task_contrib(CPU);
-	const u8 held = psi_task_contrib(HELD);
+	const u8 throttled = psi_task_contrib(THROTTLED);
 	struct forks *f = plant(test, true);
 	struct psi_node *leaf = f->leaf[0];
 	u32 times[PSI_NR_STATES];
@@ -1388,8 +1389,8 @@ static void groups_that_are_held_back_are_followed(struct kunit *test)
 
 	/* 10 units on the CPU, 5 held back, 5 in contention. */
 	for (i = 0; i < ENOUGH; i++) {
-		psi_node_change((struct psi_change) { leaf, cpu, held }, f->now += 10);
-		psi_node_change((struct psi_change) { leaf, held, run }, f->now += 5);
+		psi_node_change((struct psi_change) { leaf, cpu, throttled }, f->now += 10);
+		psi_node_change((struct psi_change) { leaf, throttled, run }, f->now += 5);
 		psi_node_change((struct psi_change) { leaf, run, cpu }, f->now += 5);
 	}
 	KUNIT_EXPECT_EQ(test, count_following(f, 0), DEEP - 1);

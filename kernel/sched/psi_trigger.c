@@ -48,7 +48,7 @@
  * A thread works in steps, each of which takes the lock, does something of limited size and
  * drops it again: take in one group that has notified, look at some triggers. What takes
  * longer, adding up and checking all CPUs, is done without the lock. The monitor may go
- * meanwhile; its group stays (psi_trigger_forget()).
+ * meanwhile; its group stays (psi_trigger_detach()).
  *
  * Objects:
  *
@@ -65,7 +65,7 @@
  *	psi_monitor	made with its first trigger, freed with its last one.
  *	psi_group	of a cgroup: lives until the cgroup is freed, which is
  *			after its files are gone and with them its triggers. It
- *			may then still be pending; psi_trigger_forget().
+ *			may then still be pending; psi_trigger_detach().
  *
  * Who calls whom: files and psi_avgs.c call down to here, and so do psi.c and psi_node.c with
  * psi_trigger_notify() and psi_trigger_watched(). This file reads totals from psi_avgs.h, and
@@ -986,7 +986,7 @@ void psi_monitors_init(struct psi_group *group)
 }
 
 /**
- * psi_trigger_forget - a group without triggers is about to be freed
+ * psi_trigger_detach - a group without triggers is about to be freed
  * @group: the group
  *
  * It may still be pending: see to those before it. Or a poller is still about it: until it
@@ -995,7 +995,7 @@ void psi_monitors_init(struct psi_group *group)
  *
  * Context: may sleep.
  */
-void psi_trigger_forget(struct psi_group *group)
+void psi_trigger_detach(struct psi_group *group)
 {
 	struct psi_monitors *ms;
 	struct psi_poller *p;

@@ -74,6 +74,6 @@ void psi_pollers_stop(void);
 
 /* for psi_avgs.c, where groups are made and freed */
 void psi_monitors_init(struct psi_group *group);
-void psi_trigger_forget(struct psi_group *group);
+void psi_trigger_detach(struct psi_group *group);
 
 #endif /* _KERNEL_SCHED_PSI_TRIGGER_H */
