@@ -1,70 +1,52 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pressure stall information: what the scheduler and mm call.
+ * Pressure stall information: the hooks that the scheduler and mm call.
  *
- * The scheduler tells of each event, and it is written down in the task's
- * psi_task::flags; nothing is inferred later from what a runqueue looks like.
- * psi_task::contrib is what the task's node has counted so far, and
+ * A hook records its event in psi_task::flags; nothing is inferred later from the state
+ * of a runqueue. psi_task::contrib is what the task's node has counted, and
  * account_task() brings the node up to date. The two differ in these cases:
  *
- *   a task that blocks	is told of in __schedule(), before the scheduler looks
- *			for another one; it is counted at the switch, together
- *			with the next task, because most of what the two change
- *			cancels out. In between the rq lock may be dropped. A
- *			wakeup that comes in then is written down like any
- *			other, and the switch counts what is true by then. If
- *			no switch follows, the task never stopped, and what is
- *			counted is right.
+ *  - Blocking: __schedule() reports a blocking task before it picks the next one. The
+ *    switch counts both tasks together, because most of what they change cancels out. The
+ *    rq lock may be dropped in between; a wakeup that comes in then updates the flags,
+ *    and the switch counts what is true by then. Without a switch the task has never
+ *    stopped, and the count is right.
+ *  - Delayed dequeue: a blocked task may stay queued in the fair class. It has blocked
+ *    all the same: its wakeup comes with ENQUEUE_DELAYED, and its late dequeue changes
+ *    nothing here.
+ *  - Migration: dequeue takes the task off the old CPU's node and leaves the flags alone;
+ *    enqueue counts it on the new CPU, runnable or not.
+ *  - Wakeup elsewhere: a task in iowait or in a memory stall is counted where it fell
+ *    asleep. psi_wake_migrate() takes it off there.
+ *  - Class or sched group changes: DEQUEUE_SAVE and ENQUEUE_RESTORE come in pairs on one
+ *    runqueue, and change nothing.
+ *  - Cgroup changes: psi_move_task() takes what is counted to the other group's node,
+ *    lagging behind or not.
+ *  - Throttling: a task out of its cpu.max, or a deadline task out of its runtime, stays
+ *    runnable and waits. The former, while queued, is PSI_TASK_THROTTLED: fair.c reports
+ *    the tasks that are queued in a group when throttling begins and ends, and enqueue
+ *    checks those that come later. deadline.c reports a throttled task that loses its CPU
+ *    to hotplug, as that one moves without being queued.
  *
- *   delayed dequeue	a task that blocks may stay queued in the fair class. It
- *			has blocked all the same. Its wakeup comes with
- *			ENQUEUE_DELAYED; its late dequeue changes nothing here.
+ * PSI's own threads contribute nothing and make nobody wait: a task that they preempt
+ * counts as on the CPU until another task runs there or it is moved away. Otherwise
+ * measuring pressure would cause some.
  *
- *   migration		dequeue takes the task off the old CPU's node and leaves
- *			the flags alone; enqueue counts it on the new CPU,
- *			runnable or not.
+ * Clock: the runqueue's, which the scheduler has usually updated before it calls. Where
+ * it has not, the clock is read here and kept in rq->psi_clock. psi_rq_clock() is the
+ * later of the two, so that a CPU's times are written in the order of its clock. Readers
+ * use cpu_clock(), which may be a little ahead of that.
  *
- *   wakeup elsewhere	a task in iowait or in a memory stall is counted where
- *			it fell asleep. psi_wake_migrate() takes it off there.
+ * Calls: the scheduler calls the hooks, and these call psi_node.c. When a state begins
+ * that somebody waits for, they call down to psi_fold.c (psi_group_activate() and
+ * psi_group_stalled()) and psi_trigger.c (psi_trigger_notify()), which only leave a note
+ * for their threads. Threads, readers and cgroups reach the nodes of a CPU by psi_cpu.h.
  *
- *   class or sched	DEQUEUE_SAVE and ENQUEUE_RESTORE come in pairs on one
- *   group changes	runqueue: nothing has happened.
- *
- *   cgroup changes	psi_move_task() takes what is counted to the other group's
- *			node, lagging behind or not.
- *
- *   throttling		a task out of its cpu.max, or a deadline task out of its
- *			runtime, stays runnable and waits. The former is
- *			PSI_TASK_THROTTLED: fair.c tells of all tasks that are queued in
- *			a group when that begins and ends, and those that come
- *			later look (R-19). It is so only of those that are queued.
- *			If a throttled deadline task loses its CPU to hotplug it is
- *			moved without being queued; deadline.c tells of it.
- *
- * A thread of PSI itself counts for nothing, and neither does it make anybody
- * wait: a task that it preempts is on the CPU as far as accounting goes until some
- * other task runs, or it is moved away. Otherwise each look at the pressure would
- * make some.
- *
- * The time is the runqueue's clock, which the scheduler has most often brought up to
- * date before it calls. Where it has not, the clock is read here and kept in
- * rq->psi_clock, and psi_rq_clock() is the later of the two, so that what is written
- * down about a CPU is in the order in which it is written (R-7). Readers go by
- * cpu_clock(), which may be a little ahead of that.
- *
- * Who calls whom: the scheduler calls the hooks here; these call psi_node.c, and
- * where something begins that somebody waits for, down to psi_fold.c
- * (psi_group_activate()) and psi_trigger.c (psi_trigger_notify()), both of which
- * only leave a note for their threads. Those threads, readers and cgroups need to
- * know about nodes of a CPU, and get that from here by what psi_cpu.h declares.
- *
- * Locking: the nodes of one CPU are written under its rq lock, between
- * nodes_write_begin() and nodes_write_end(). Readers do not take that lock: rq->psi_seq
- * tells them when to try again, and RCU keeps the nodes that they look at
- * (psi_cpu_times()). What a task contributes changes under the lock of the runqueue
- * that it belongs to. A function that takes a rq lock itself says so.
- *
- * This file and psi_debug.c are all of PSI that knows struct rq.
+ * Locking: the nodes of a CPU are written under its rq lock, between nodes_write_begin()
+ * and nodes_write_end(). Readers do not take that lock: they retry by rq->psi_seq, and
+ * RCU keeps the nodes that they look at (psi_cpu_times()). A task's contribution changes
+ * under the lock of the runqueue that it belongs to. A function that takes a rq lock says
+ * so. Only this file and psi_debug.c know struct rq.
  */
 #define pr_fmt(fmt) "psi: " fmt
 
@@ -95,13 +77,13 @@
 
 #include "psi_node.c"
 
-/* Of the series, as people ask which one they run. */
+/* Version of the series, for bug reports. */
 #define PSI_VERSION	"v1"
 MODULE_VERSION(PSI_VERSION);
 
 DEFINE_STATIC_KEY_FALSE(psi_enabled);
 
-/* Are tasks counted? If not, they are PSI_TASK_EXEMPT. See psi_set_counting(). */
+/* If false, tasks are PSI_TASK_EXEMPT. See psi_set_counting(). */
 static bool psi_counting __read_mostly;
 
 static bool psi_wanted __initdata = !IS_ENABLED(CONFIG_PSI_DEFAULT_DISABLED);
@@ -117,9 +99,9 @@ static int __init psi_setup(char *arg)
 __setup("psi=", psi_setup);
 
 /**
- * psi_init - switch accounting on, before there is a second task
+ * psi_init - enable accounting, before there is a second task
  *
- * If it is not wanted, the system has its group all the same, in which nothing happens.
+ * If it is not wanted, the system has its group all the same, and nothing happens in it.
  */
 void __init psi_init(void)
 {
@@ -146,8 +128,8 @@ void __init psi_init(void)
 }
 
 /**
- * psi_system_add_causes - let the system have a place for causes, if it has none
- * @gfp: how to allocate; it is not freed any more
+ * psi_system_add_causes - allocate the system's counters of causes, if it has none
+ * @gfp: how to allocate; they are never freed
  *
  * Return: 0 or -ENOMEM.
  */
@@ -166,7 +148,6 @@ int psi_system_add_causes(gfp_t gfp)
 
 /* --------------------------- Tasks to nodes --------------------------- */
 
-/* Look up where the task is to be counted. */
 static noinline void find_node(struct task_struct *p, int cpu)
 {
 	struct psi_group *acct = READ_ONCE(p->psi.group->acct_group);
@@ -179,22 +160,22 @@ static noinline void find_node(struct task_struct *p, int cpu)
  * psi_rq_clock - the time by which PSI writes about a CPU
  * @rq: its runqueue, locked
  *
- * Return: the runqueue's clock, or, if PSI has read the time since, that; ns.
+ * Return: the runqueue's clock, or PSI's own later reading of it; ns.
  */
 u64 psi_rq_clock(const struct rq *rq)
 {
 	return max(rq->clock, rq->psi_clock);
 }
 
-/* The time of what the scheduler tells, units. */
+/* For calls from the scheduler, units. */
 static u32 sched_now(struct rq *rq)
 {
 	return psi_units(psi_rq_clock(rq));
 }
 
 /*
- * The time when the runqueue's clock may be old, ns. That stays as it is: to bring it up to
- * date is to account irq, steal and load as well, which is dearer than all of a switch.
+ * For callers whose rq->clock may be old, ns. It stays as it is: update_rq_clock() also
+ * accounts irq, steal and load, which costs more than a whole switch.
  */
 static u64 read_clock(struct rq *rq)
 {
@@ -202,19 +183,18 @@ static u64 read_clock(struct rq *rq)
 	return rq->psi_clock;
 }
 
-/* The time of what somebody else tells, units. */
+/* The same, units. */
 static u32 read_now(struct rq *rq)
 {
 	return psi_units(read_clock(rq));
 }
 
-/* The time for those who only read. */
 static u32 reader_now(int cpu)
 {
 	return psi_units(cpu_clock(cpu));
 }
 
-/* What follows is written down with the time @now, units. */
+/* All writes up to nodes_write_end() have the time @now, units. */
 static __always_inline void nodes_write_begin(struct rq *rq, u32 now)
 {
 	lockdep_assert_rq_held(rq);
@@ -237,13 +217,13 @@ static noinline void watch_states(struct psi_node *node, int cpu, u8 states)
 	nodes_write_end(rq);
 }
 
-/* A node is not idle any more. Return: of which states it has to notify. */
+/* The node leaves idleness. Return: the states that it has to notify of. */
 static u8 activate(struct psi_node *node, int cpu)
 {
 	u8 watched;
 
 	psi_group_activate(node->group, cpu);
-	/* After the barrier there, which pairs with the one in rearm_nodes() of psi_trigger.c. */
+	/* After the barrier there, which pairs with rearm_nodes() of psi_trigger.c. */
 	watched = psi_trigger_watched(node->group);
 	if (watched & ~node->notify)
 		watch_states(node, cpu, watched);
@@ -251,8 +231,8 @@ static u8 activate(struct psi_node *node, int cpu)
 }
 
 /*
- * In a node, or above it, something has begun that somebody wants to know.
- * @instant are states that have no beginning and end.
+ * In @node or above it a state has begun that somebody waits for. @instant: states that
+ * do not last.
  */
 static noinline void notify_from(struct psi_node *node, int cpu, u8 instant)
 {
@@ -261,7 +241,7 @@ static noinline void notify_from(struct psi_node *node, int cpu, u8 instant)
 	u8 begun;
 
 	for (; node; node = node->parent) {
-		/* One that follows is in the states of the node below. */
+		/* A node that follows is in the states of the one below. */
 		if (!psi_node_follows(node))
 			states = node->states;
 
@@ -276,7 +256,7 @@ static noinline void notify_from(struct psi_node *node, int cpu, u8 instant)
 	}
 }
 
-/* The end of a write. If @notify, something has begun at @node, or above it. */
+/* @notify: a state has begun in @node or above it. */
 static __always_inline void write_end_notify(struct rq *rq, struct psi_node *node, u32 notify)
 {
 	nodes_write_end(rq);
@@ -284,7 +264,7 @@ static __always_inline void write_end_notify(struct rq *rq, struct psi_node *nod
 		notify_from(node, cpu_of(rq), 0);
 }
 
-/* Note with the task what its node is about to count of it. */
+/* Record with the task what its node is about to count of it. */
 static __always_inline struct psi_change set_contrib(struct rq *rq, struct task_struct *p,
 						     u8 contrib)
 {
@@ -295,7 +275,7 @@ static __always_inline struct psi_change set_contrib(struct rq *rq, struct task_
 	return c;
 }
 
-/* The same, of a task that its node may not have counted so far. */
+/* The same for any change. Looks up the node if none counts the task yet. */
 static __always_inline struct psi_change contrib_change(struct rq *rq,
 							struct task_struct *p, u8 contrib)
 {
@@ -307,7 +287,7 @@ static __always_inline struct psi_change contrib_change(struct rq *rq,
 	return set_contrib(rq, p, contrib);
 }
 
-/* As write_above(), where the tree changes, or what is rare: from @left on. */
+/* write_above() where nodes begin or end to follow, and for rare bits: from @left on. */
 static noinline void write_and_follow(struct rq *rq, struct psi_node *node,
 				      struct psi_node *left, u32 before, u32 now, u32 notify)
 {
@@ -316,8 +296,8 @@ static noinline void write_and_follow(struct rq *rq, struct psi_node *node,
 }
 
 /*
- * The rest of a write of what is not rare: @node contributed something else @before. @notify
- * is what node_update_states() said of it.
+ * Finish a write of bits that are not rare: @node contributed @before until now. @notify
+ * is from node_update_states().
  */
 static noinline void write_above(struct rq *rq, struct psi_node *node, u32 before,
 				 u32 now, u32 notify)
@@ -336,11 +316,11 @@ static noinline void write_change_slowly(struct rq *rq, struct psi_change c, u32
 	write_end_notify(rq, c.node, psi_node_change(c, now));
 }
 
-/* Nearly always it ends where it begins. */
+/* Nearly all changes end in @node. */
 static __always_inline void write_change(struct rq *rq, struct psi_node *node, u32 old,
 					 u32 new, u32 now)
 {
-	/* Which of them are known to change here, so that there is little to do for them? */
+	/* Rare bits are counted inline only if the compiler knows that they change. */
 	const bool rare = __builtin_constant_p(is_rare(old, new)) && is_rare(old, new);
 	u32 before, notify;
 
@@ -368,7 +348,7 @@ static __always_inline void write_change(struct rq *rq, struct psi_node *node, u
 	nodes_write_end(rq);
 }
 
-/* Two changes at once. */
+/* Both changes at once. */
 static __always_inline void write_switch(struct rq *rq, struct psi_change from,
 					 struct psi_change to, u32 now)
 {
@@ -398,13 +378,13 @@ static __always_inline void account_contrib(struct rq *rq, struct task_struct *p
 	write_change(rq, c.node, c.old, c.new, now);
 }
 
-/* Make the node's view of the task true. */
+/* Bring the node up to date with the task's flags. */
 static __always_inline void account_task(struct rq *rq, struct task_struct *p, u32 now)
 {
 	account_contrib(rq, p, psi_task_contrib(p->psi.flags), now);
 }
 
-/* The task leaves this CPU, and keeps its flags. */
+/* The task leaves this CPU and keeps its flags. */
 static void unaccount_task(struct rq *rq, struct task_struct *p, u32 now)
 {
 	account_contrib(rq, p, 0, now);
@@ -413,15 +393,15 @@ static void unaccount_task(struct rq *rq, struct task_struct *p, u32 now)
 /* ------------------------------ The hooks ------------------------------ */
 
 /**
- * psi_idle_task - an idle task is not a task
- * @idle: the idle task of a CPU, which does not run yet
+ * psi_idle_task - idle tasks do not count
+ * @idle: the idle task of a CPU, before it runs
  */
 void psi_idle_task(struct task_struct *idle)
 {
 	idle->psi.flags = PSI_TASK_EXEMPT;
 }
 
-/* A task that is queued is held back from now on, or not any more. */
+/* For a task that is queued. */
 static noinline void set_throttled(struct rq *rq, struct task_struct *p, bool throttled)
 {
 	if (throttled)
@@ -429,13 +409,13 @@ static noinline void set_throttled(struct rq *rq, struct task_struct *p, bool th
 	else
 		p->psi.flags &= ~PSI_TASK_THROTTLED;
 
-	/* If it is on the CPU, the switch will count it; if it sleeps, there is nothing. */
+	/* On the CPU, the switch will count it; asleep, it contributes the same. */
 	if ((p->psi.flags & (PSI_TASK_RUNNABLE | PSI_TASK_ONCPU)) == PSI_TASK_RUNNABLE)
 		account_task(rq, p, sched_now(rq));
 }
 
 #ifdef CONFIG_CFS_BANDWIDTH
-/* What the scheduler says: does a cpu.max hold the task back, if it is queued? */
+/* Is the task, if queued, throttled by a cpu.max? */
 static bool is_throttled(const struct task_struct *p)
 {
 	return p->sched_class == &fair_sched_class && p->se.cfs_rq->throttle_count;
@@ -447,7 +427,7 @@ void __psi_throttle(struct rq *rq, struct cfs_rq *cfs_rq, bool throttled)
 	struct sched_entity *se = cfs_rq->curr;
 	struct rb_node *rb;
 
-	/* If it has just blocked, nobody would take it back. */
+	/* Not a task that has just blocked: nothing would clear its flag. */
 	if (se && se->on_rq && entity_is_task(se))
 		set_throttled(rq, task_of(se), throttled);
 	for (rb = rb_first_cached(&cfs_rq->tasks_timeline); rb; rb = rb_next(rb)) {
@@ -480,7 +460,7 @@ static __always_inline void enqueue(struct rq *rq, struct task_struct *p, int fl
 	account_task(rq, p, sched_now(rq));
 }
 
-/* It has slept, or its CPU, class or group is another one, and so it is held back now, or not. */
+/* The task has slept, or has changed its CPU, class or group. */
 static noinline void enqueue_throttle_changed(struct rq *rq, struct task_struct *p, int flags)
 {
 	set_throttled(rq, p, is_throttled(p));
@@ -497,7 +477,7 @@ void __psi_enqueue(struct rq *rq, struct task_struct *p, int flags)
 		enqueue(rq, p, flags);
 }
 
-/* A task that a PSI thread has preempted does not have the CPU any more. */
+/* A task that a PSI thread has preempted loses the CPU. */
 static void end_preempted(struct rq *rq, struct task_struct *p)
 {
 	p->psi.flags &= ~(PSI_TASK_PREEMPTED | PSI_TASK_ONCPU);
@@ -523,7 +503,7 @@ void __psi_dequeue(struct rq *rq, struct task_struct *p, int flags)
 	if (psi_waits_for_io(p))
 		p->psi.flags |= PSI_TASK_IOWAIT;
 
-	/* If it is on the CPU, the switch will count it. */
+	/* On the CPU, the switch will count it. */
 	if (!(p->psi.flags & PSI_TASK_ONCPU))
 		account_task(rq, p, sched_now(rq));
 }
@@ -538,7 +518,7 @@ static noinline void switch_any(struct rq *rq, struct task_struct *prev,
 	write_switch(rq, from, to, sched_now(rq));
 }
 
-/* The rest of a switch between siblings: what is above them contributed this @before. */
+/* Finish a switch between siblings: their common parent contributed @before until now. */
 static noinline void switch_above(struct rq *rq, struct psi_node *from, struct psi_node *to,
 				  u32 before, u32 now, u32 notify)
 {
@@ -580,8 +560,8 @@ static noinline void switch_tasks(struct rq *rq, struct task_struct *prev,
 }
 
 /*
- * Two tasks of one group, and the one is on the CPU as the other was: then all
- * that changes is that another one waits, or none. Return: false if it is not so.
+ * Both tasks are in one group, and @next contributes on the CPU what @prev did: all that
+ * changes is which task waits, if any. Return: false if that is not so.
  */
 static __always_inline bool switch_in_group(struct rq *rq, struct task_struct *prev,
 					    struct task_struct *next)
@@ -604,7 +584,7 @@ static __always_inline bool switch_in_group(struct rq *rq, struct task_struct *p
 	return true;
 }
 
-/* One of the two is a thread of PSI. */
+/* Either is a thread of PSI, and a task that one of those preempts keeps the CPU. */
 static noinline void switch_kthread(struct rq *rq, struct task_struct *prev,
 				    struct task_struct *next)
 {
@@ -635,7 +615,7 @@ static u64 irq_ns(struct rq *rq)
 }
 #endif
 
-/* Interrupts took time from the task that has the CPU. */
+/* Account interrupt time to the task on the CPU. */
 static void take_irq_time(struct rq *rq, struct task_struct *p)
 {
 	u32 units = psi_units(irq_ns(rq)) - psi_units(rq->psi.irq_ns);
@@ -686,13 +666,12 @@ void __psi_switch(struct rq *rq, struct task_struct *prev,
 		switch_tasks(rq, prev, next);
 }
 
-/*
- * Take a task that is on no runqueue off the CPU where it last ran. Takes the
- * lock of that.
- */
+/* Take a task that is on no runqueue off its last CPU, whose rq lock this takes. */
 static void unaccount_sleeper(struct task_struct *p)
 {
-	/* Nobody else may move it now, so there is no need to look again. */
+	/*
+	 * Nobody else can move the task now: no need to check task_rq() under the lock.
+	 */
 	struct rq *rq = task_rq(p);
 
 	guard(rq_lock_irqsave)(rq);
@@ -706,7 +685,7 @@ void __psi_wake_migrate(struct task_struct *p)
 		unaccount_sleeper(p);
 }
 
-/* The end of a section that nobody else will end. Takes the lock of its runqueue. */
+/* End a section that its task will not end. Takes the rq lock. */
 static void end_cause(struct task_struct *p)
 {
 	struct rq *rq = task_rq(p);
@@ -719,8 +698,8 @@ static void end_cause(struct task_struct *p)
  * psi_task_dead - a task has left its last CPU for good
  * @p: the task
  *
- * It is counted no more, unless it died of an oops inside a memory stall
- * section. Then nobody else would ever take it off.
+ * It still counts only if it died of an oops inside a memory stall section, which nobody
+ * else would end.
  *
  * Context: no locks held.
  */
@@ -737,14 +716,13 @@ static noinline void account_current(struct rq *rq, u32 now)
 	account_task(rq, current, now);
 }
 
-/* What a running task contributes, inside of a memory stall section and outside. */
+/* What a running task contributes outside of a memory stall section, and inside. */
 #define RUNNING			(PSI_PRODUCTIVE | PSI_ONCPU)
 #define RUNNING_STALLED		(PSI_MEMSTALL | PSI_ONCPU | PSI_ONCPU_MEMSTALL)
 
 /*
- * Something about the current task that only it can tell: it leaves a section for @was,
- * and goes into one for @cause, where these are not PSI_CAUSE_NONE. Most often it
- * contributes @new from now on, where it was @old. Takes the lock of the runqueue.
+ * The current task leaves a section for @was and enters one for @cause; PSI_CAUSE_NONE
+ * stands for none. Its contribution normally goes from @old to @new. Takes the rq lock.
  */
 static __always_inline void toggle_current(u8 flags, u32 old, u32 new, enum psi_cause was,
 					   enum psi_cause cause)
@@ -773,12 +751,12 @@ static __always_inline void toggle_current(u8 flags, u32 old, u32 new, enum psi_
 }
 
 /*
- * While nothing is accounted, a task writes down its cause all the same, so that it is right
- * if that begins in the middle of a section. Return: false if it has begun.
+ * With accounting off a task still records its cause, in case accounting is switched on
+ * in the middle of the section. Return: false if that has happened.
  */
 static noinline bool set_cause_while_off(enum psi_cause cause)
 {
-	/* Who switches on waits for those who have found it off (psi_enable.c). */
+	/* psi_enable() waits for tasks that have seen psi_enabled off (RCU). */
 	guard(preempt)();
 
 	if (static_branch_unlikely(&psi_enabled))
@@ -787,7 +765,7 @@ static noinline bool set_cause_while_off(enum psi_cause cause)
 	return true;
 }
 
-/* Into a section, or out of one, that is no stall, or a stall within such a one. */
+/* Into or out of a section that is no stall, or a stall nested in one. */
 static noinline void toggle_requested(enum psi_cause was, enum psi_cause cause)
 {
 	bool stalls = psi_cause_is_stall(cause) != psi_cause_is_stall(was);
@@ -796,15 +774,15 @@ static noinline void toggle_requested(enum psi_cause was, enum psi_cause cause)
 }
 
 /**
- * psi_memstall_enter - begin of a section that lack of memory makes necessary
+ * psi_memstall_enter - begin of a section that a lack of memory makes necessary
  * @flags: kept for psi_memstall_leave()
  *
- * The task counts as stalled on memory until psi_memstall_leave(), asleep or
- * running. Sections nest; only the outermost one counts, and has the cause: "other",
- * or that of psi_memstall_enter_cause().
+ * The task counts as stalled on memory until psi_memstall_leave(), asleep or running.
+ * Sections nest; only the outermost one counts. Its cause is that of
+ * psi_memstall_enter_cause(), or else "other".
  *
- * PSI_CAUSE_REQUESTED_RECLAIM is no stall (R-16), and only has its time taken. A stall
- * within interrupts it.
+ * PSI_CAUSE_REQUESTED_RECLAIM is no stall, as nothing is short; only its time is
+ * measured. A stall nested in it interrupts it.
  *
  * Context: process context, interrupts on.
  */
@@ -840,7 +818,7 @@ void psi_memstall_leave(unsigned long *flags)
 		return;
 	if (!static_branch_unlikely(&psi_enabled) && set_cause_while_off(*flags))
 		return;
-	/* Which cause it was is not asked for there, so that it is a constant. */
+	/* toggle_current() asks only whether there was a cause: pass a constant. */
 	if (likely(*flags == PSI_CAUSE_NONE && was != PSI_CAUSE_REQUESTED_RECLAIM))
 		toggle_current(PSI_TASK_MEMSTALL, RUNNING_STALLED, RUNNING,
 			       PSI_CAUSE_OTHER, PSI_CAUSE_NONE);
@@ -851,7 +829,7 @@ EXPORT_SYMBOL_GPL(psi_memstall_leave);
 
 /* ------------------------------- Cgroups ------------------------------- */
 
-/* Take what is counted of the task to where it is to be counted now. */
+/* Move what is counted of the task to the node where it belongs now. */
 static void recount(struct rq *rq, struct task_struct *p, u32 now)
 {
 	struct psi_change from = { .node = p->psi.node, .old = p->psi.contrib };
@@ -862,7 +840,7 @@ static void recount(struct rq *rq, struct task_struct *p, u32 now)
 		return;
 	}
 
-	/* Interrupt time up to here belongs to where the task was. */
+	/* Interrupt time so far belongs to the old group. */
 	if (p->psi.contrib & PSI_ONCPU)
 		take_irq_time(rq, p);
 	find_node(p, cpu_of(rq));
@@ -882,7 +860,7 @@ static void set_group(struct rq *rq, struct task_struct *p, struct psi_group *gr
 }
 
 /**
- * psi_move_task - a task goes to another group, and takes its state along (R-14)
+ * psi_move_task - a task moves to another group and takes its state along
  * @p:     the task
  * @group: the group, which lives as long as @p is in it
  *
@@ -896,7 +874,9 @@ void psi_move_task(struct task_struct *p, struct psi_group *group)
 
 	rq = task_rq_lock(p, &rf);
 	now = read_now(rq);
-	/* Whoever switches off looks after those that have one, and frees it then. */
+	/*
+	 * After psi_set_counting(false), tasks leave their groups, which are then freed.
+	 */
 	set_group(rq, p, READ_ONCE(psi_counting) ? group : &psi_system, now);
 	task_rq_unlock(rq, p, &rf);
 	__release(rq->lock);	/* sparse does not see it in there */
@@ -919,7 +899,7 @@ void psi_recount_task(struct task_struct *p)
 	__release(rq->lock);	/* sparse does not see it in there */
 }
 
-/* Either may be NULL. What is left behind may be in a state that it was not in before. */
+/* The old and the new parent may be NULL. */
 static void set_node_parent(struct rq *rq, struct psi_node *node,
 			    struct psi_node *parent, u32 now)
 {
@@ -929,7 +909,7 @@ static void set_node_parent(struct rq *rq, struct psi_node *node,
 	nodes_write_begin(rq, now);
 	notify = psi_node_set_parent(node, parent, now);
 	nodes_write_end(rq);
-	/* Where there is one less, "full" may begin. */
+	/* With one contributor less, "full" may begin. */
 	if (notify && was)
 		notify_from(was, cpu_of(rq), 0);
 	if (notify && parent)
@@ -951,14 +931,12 @@ static void set_parents_on(struct rq *rq, struct psi_group * const groups[], uns
 }
 
 /**
- * psi_set_parents - groups contribute to another one from now on
+ * psi_set_parents - let groups contribute to another one
  * @groups: the groups
  * @nr:     how many, up to PSI_SET_PARENTS_MAX
- * @parent: the other one, an ancestor of them all that is switched on, or NULL
+ * @parent: an ancestor of all of them that is switched on, or NULL
  *
- * Takes one rq lock after the other.
- *
- * Context: may sleep.
+ * Context: may sleep; takes one rq lock after the other.
  */
 void psi_set_parents(struct psi_group * const groups[], unsigned int nr,
 		     struct psi_group *parent)
@@ -981,12 +959,12 @@ static void detach_node(struct rq *rq, struct psi_node *node)
 }
 
 /**
- * psi_nodes_detach - nobody looks at the nodes of a group any more, but for readers
+ * psi_nodes_detach - make other nodes let go of a group's nodes
  * @group: the group, in which nothing can happen
  *
- * They may go when readers under RCU are gone. Takes one rq lock after the other.
+ * Only readers under RCU may still use the nodes then.
  *
- * Context: may sleep.
+ * Context: may sleep; takes one rq lock after the other.
  */
 void psi_nodes_detach(struct psi_group *group)
 {
@@ -1001,12 +979,9 @@ void psi_nodes_detach(struct psi_group *group)
 	}
 }
 
-/* ------------------- What switching on and off needs ------------------- */
+/* ------------------------ Switching on and off ------------------------ */
 
-/*
- * A task on which nothing is to be counted any more. What it tells of itself goes on being
- * written down.
- */
+/* Stop counting a task. It still records what it does itself. */
 static void exempt(struct rq *rq, struct task_struct *p, u8 flags, u32 now)
 {
 	if (p->psi.contrib & PSI_ONCPU)
@@ -1027,7 +1002,7 @@ void __psi_wake_new(struct task_struct *p)
 		p->psi.flags &= ~PSI_TASK_EXEMPT;
 }
 
-/* What the hooks would have told of a task, by what the scheduler and the task know. */
+/* The flags that hooks would have set, by the state of the scheduler and the task. */
 static u8 flags_by_facts(struct rq *rq, struct task_struct *p)
 {
 	u8 flags = 0;
@@ -1056,21 +1031,20 @@ static void begin_counting(struct rq *rq, struct task_struct *p, u32 now)
 	if (p->psi.cause != PSI_CAUSE_NONE)
 		psi_cause_resume(p, cpu_of(rq), psi_rq_clock(rq));
 
-	/* One that has blocked, and is on its way off the CPU, counts until the switch. */
+	/* A task that has blocked and is on its way off the CPU runs until the switch. */
 	if (flags & PSI_TASK_ONCPU)
 		flags = (flags & ~PSI_TASK_IOWAIT) | PSI_TASK_RUNNABLE;
 	account_contrib(rq, p, psi_task_contrib(flags), now);
 }
 
 /**
- * psi_count_task - count a task from now on, from what it is at this moment
+ * psi_count_task - count a task from now on, by its present state
  * @p:     the task; nobody moves it
  * @group: its group
  *
- * Not one that exits, nor a thread of PSI. If it is counted already, it may be so in another
- * group.
+ * Moves a task that is counted already. Skips tasks that exit, and PSI's own threads.
  *
- * Context: any without p->pi_lock; psi_set_counting(true) before.
+ * Context: any without p->pi_lock; after psi_set_counting(true).
  */
 void psi_count_task(struct task_struct *p, struct psi_group *group)
 {
@@ -1082,7 +1056,7 @@ void psi_count_task(struct task_struct *p, struct psi_group *group)
 	rq = task_rq_lock(p, &rf);
 	now = read_now(rq);
 	was_exempt = p->psi.flags & PSI_TASK_EXEMPT;
-	/* Who is not found to exit here finds accounting enabled in psi_exit_begin(). */
+	/* A task that is not PF_EXITING here will see psi_enabled in psi_exit_begin(). */
 	if (!was_exempt || !(p->flags & PF_EXITING)) {
 		set_group(rq, p, group, now);
 		if (was_exempt && !(p->psi.flags & PSI_TASK_KTHREAD))
@@ -1093,12 +1067,10 @@ void psi_count_task(struct task_struct *p, struct psi_group *group)
 }
 
 /**
- * psi_uncount_task - do not count a task any more
+ * psi_uncount_task - take a task out of its group and stop counting it
  * @p: the task
  *
- * It does not use its group any more.
- *
- * Context: any without p->pi_lock; psi_set_counting(false) before.
+ * Context: any without p->pi_lock; after psi_set_counting(false).
  */
 void psi_uncount_task(struct task_struct *p)
 {
@@ -1113,14 +1085,14 @@ void psi_uncount_task(struct task_struct *p)
 }
 
 /**
- * psi_set_counting - count tasks that wake up for the first time, or do not
- * @counting: the former
+ * psi_set_counting - count new tasks when they wake up for the first time, or do not
+ * @counting: true to count them
  *
- * If not, nobody who is moved gets another group than that of the system, either. Returns
- * when there is none left that goes by what was before. Tasks that are there stay what they
- * are, counted or not, unless somebody says something else.
+ * With false, tasks that move get the system's group. Returns when nobody acts on the old
+ * value any more. Existing tasks stay counted or not until psi_count_task() or
+ * psi_uncount_task().
  *
- * Context: may sleep; psi_enabled is true, and nobody else changes this.
+ * Context: may sleep; psi_enabled is true, and callers exclude each other.
  */
 void psi_set_counting(bool counting)
 {
@@ -1128,14 +1100,12 @@ void psi_set_counting(bool counting)
 	synchronize_rcu();
 }
 
-/* ---------------------- What folds and triggers need ---------------------- */
+/* ------------------------- Folds and triggers ------------------------- */
 
 /**
- * psi_exempt_current - this task's own running is nothing to account
+ * psi_exempt_current - do not account the current task, a thread of PSI
  *
- * For the threads of PSI itself. Takes the lock of the runqueue.
- *
- * Context: process context, interrupts on.
+ * Context: process context, interrupts on; takes the rq lock.
  */
 void psi_exempt_current(void)
 {
@@ -1148,9 +1118,9 @@ void psi_exempt_current(void)
 }
 
 /**
- * psi_cpu_times - times of a node, up to this moment
+ * psi_cpu_times - times of a node, up to now
  * @node:  the node
- * @cpu:   the CPU it belongs to
+ * @cpu:   its CPU
  * @times: PSI_NR_STATES of them, units modulo 2^32
  *
  * Context: any without the CPU's rq lock.
@@ -1173,8 +1143,8 @@ u16 psi_cpu_times(const struct psi_node *node, int cpu, u32 times[])
 
 /**
  * psi_cpu_is_busy - is the node not idle?
- * @node:  the node
- * @cpu:   the CPU it belongs to
+ * @node: the node
+ * @cpu:  its CPU
  *
  * Context: any without the CPU's rq lock.
  * Return: true if it is not.
@@ -1195,14 +1165,13 @@ bool psi_cpu_is_busy(const struct psi_node *node, int cpu)
 }
 
 /**
- * psi_cpu_idle - take a CPU out of @active, unless there is something to fold
+ * psi_cpu_idle - take a CPU out of psi_group::active, unless it is busy or not folded
  * @node: the group's node
- * @cpu:  the CPU it belongs to
+ * @cpu:  its CPU
  *
- * The node then notifies of its next activity, and of the first stall, see notify_from().
- * Takes the CPU's rq lock.
+ * The node then notifies of its next activity and of the first stall, see notify_from().
  *
- * Context: the thread that folds, interrupts on.
+ * Context: the thread that folds, interrupts on; takes the CPU's rq lock.
  */
 void psi_cpu_idle(struct psi_node *node, int cpu)
 {
@@ -1212,24 +1181,22 @@ void psi_cpu_idle(struct psi_node *node, int cpu)
 
 	if (psi_node_states(node))
 		return;
-	psi_node_times(node, 0, times);		/* none of them lasts */
+	psi_node_times(node, 0, times);		/* no state lasts */
 	if (psi_elapsed(node->folded[PSI_NONIDLE], times[PSI_NONIDLE]))
 		return;
 
-	/* Together: from here on, the node's next activity sets it again. */
+	/* Under one rq lock: the node's next activity sets the bit again. */
 	cpumask_clear_cpu(cpu, node->group->active);
 	atomic_dec(&node->group->nr_active);
 	psi_node_set_idle(node);
 }
 
 /**
- * psi_cpu_unstalled - nothing has stalled for a period
- * @node: the group's node
- * @cpu:  the CPU it belongs to
+ * psi_cpu_unstalled - let a node notify of the next stall
+ * @node: the group's node, in which nothing has stalled for a period
+ * @cpu:  its CPU
  *
- * The node then notifies of the next stall. Takes the CPU's rq lock.
- *
- * Context: the thread that folds, interrupts on.
+ * Context: the thread that folds, interrupts on; takes the CPU's rq lock.
  * Return: false if it is stalled now.
  */
 bool psi_cpu_unstalled(struct psi_node *node, int cpu)
@@ -1241,14 +1208,12 @@ bool psi_cpu_unstalled(struct psi_node *node, int cpu)
 
 /**
  * psi_cpu_watch - call psi_trigger_notify() when a state begins
- * @node:   the node
- * @cpu:    the CPU it belongs to
- * @state:  the state, which has triggers
+ * @node:  the node
+ * @cpu:   its CPU
+ * @state: the state, which has triggers
  *
- * Changes of the node are ordered against this, by the CPU's rq lock, which this
- * takes.
- *
- * Context: interrupts on.
+ * Context: interrupts on; takes the CPU's rq lock, which orders this against changes of
+ * the node.
  * Return: true if the node is in that state.
  */
 bool psi_cpu_watch(struct psi_node *node, int cpu, enum psi_state state)
