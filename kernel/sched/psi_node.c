@@ -2,26 +2,24 @@
 /*
  * Pressure stall information: one group on one CPU.
  *
- * All rules of what is a stall are here, and nothing else: no locks, no clock,
- * no per-CPU data, no tasks. `now` is always an argument.
+ * This file has the rules of what is a stall, and nothing else: no locks, no clock, no
+ * per-CPU data, no tasks. The time @now is always an argument.
  *
- * None of the rules asks how many tasks are in a state, only whether there are
- * any in the group or below it. So a node counts its *contributors*: a task of
- * the group is one, and a child node is one for each bit that it has itself. A
- * change climbs to the parent only when a count leaves or reaches zero, and
- * most changes therefore end where they begin:
+ * The rules ask whether any task in the group or below it is in a state, never how many
+ * are. So a node counts its *contributors*: each task of the group is one, and each child
+ * node is one for each bit that it has itself. A change climbs to the parent only when a
+ * count leaves or reaches zero, and most changes therefore end where they begin:
  *
  *	         root   WAITING 1   (from b; a contributes nothing)
  *	        /    \
  *	       a      b WAITING 3   (three tasks; one more or less changes the
  *	                             count here and is not seen above)
  *
- * What remains is the busy task alone in a deep hierarchy: each of its sleeps
- * would be seen on every level. There each ancestor is in the state that its
- * only contributor is in, so it need not keep its own: it *follows* that child.
- * Nodes that follow form a chain. It ends in one that counts for itself, and the
- * changes of that one go past all of them. The picture has all links that there
- * are; group c is switched off:
+ * A single busy task in a deep hierarchy would still be seen on every level each time it
+ * sleeps. But each of its ancestors is in the state of its only contributor, and need not
+ * keep its own: it *follows* that child. Nodes that follow form a chain. At the end of
+ * the chain is a node that counts, and the changes of that node bypass the rest of the
+ * chain. All links, with group c switched off:
  *
  *	root     counts
  *	 ^  ^
@@ -37,38 +35,33 @@
  *
  *	times(a) = own part + times(b);  times(b) = own part + times(d)
  *
- * @parent is the hierarchy of groups without those that are switched off.
- * @acct_parent is the next node on the way up that counts. @followed is the child
- * whose state a node has. psi_group::acct_group is where a group's tasks count.
+ * @parent leaves out groups that are switched off, @acct_parent nodes that follow as well.
+ * @followed is the child whose state a node has. @acct_group is where tasks count.
  *
- * When a second contributor appears (here: of a or b), the node takes over what
- * the end of the chain has, and counts for itself again, between that and what
- * comes above. It begins to follow after some changes in a row that all came
- * from the same contributor, so that two that take turns do not make it go back
- * and forth. A child that went idle goes on being followed. A chain has at most
- * PSI_CHAIN_MAX nodes, so that whoever walks along one is soon at its end.
+ * When a second contributor appears (here: of a or b), the node takes over the state of
+ * the chain's end, and counts again, between that end and the node above. A node begins
+ * to follow only after a streak of changes from one contributor, so that two that take
+ * turns do not make it go back and forth. It goes on following a child that goes idle. A
+ * chain has at most PSI_CHAIN_MAX nodes, which bounds every walk along it.
  *
- * A task that waits does so for others, or because a cpu.max holds it back: it is
- * PSI_WAITING or PSI_THROTTLED. The scheduler knows which, and to nodes these are two bits like
- * all others. If a node has the second and not the first, what is waited for is a quota,
- * whosever it is.
+ * A task that waits is PSI_WAITING if it waits for other tasks, and PSI_THROTTLED if a
+ * cpu.max holds it back. The scheduler knows which; nodes treat both bits like any other.
+ * A node with only PSI_THROTTLED waits for a quota, of whatever group.
  *
- * Functions called node_*() touch one node. Those called climb_*(), and the
- * interface, go up from there to the root.
+ * node_*() functions touch one node; climb_*(), and the interface, go up to the root.
  *
- * Time is kept per state, not per bit, and has no stamp: when a state begins the
- * clock is subtracted from its time, when it ends the clock is added. What lasts
- * is not touched, whatever happens to counts. Times of a chain can be added and
+ * Time is kept per state, not per bit, and needs no stamp: a state subtracts the clock
+ * from its time when it begins, and adds it when it ends. A state that lasts is not
+ * touched, whatever happens to the counts. The times of a chain can be added and
  * subtracted as they are, as all its nodes are in the same states.
  *
- * psi.c includes this file, because a change is so little work that calls would
- * be much of it.
+ * psi.c includes this file: a change is so little work that calls would be much of it.
  *
- * Locking: the caller keeps all nodes of one CPU to itself while it calls a
- * function that changes one of them. psi_node_states() and psi_node_times() may
- * be called at the same time, by somebody who tries again if they were. For such
- * readers psi_node::followed is one word, that says what it is, and a node that nobody
- * follows any more has to live until they are gone.
+ * Locking: the caller of a function that changes a node has exclusive access to all nodes
+ * of that CPU. psi_node_states() and psi_node_times() may run at the same time if the
+ * caller notices that and retries. For such readers psi_node::followed is one word that
+ * says by itself what it is, and a node that is not followed any more has to live until
+ * they are gone.
  */
 #include <linux/bitops.h>
 #include <linux/bug.h>
@@ -83,15 +76,15 @@
 
 #include "psi_node.h"
 
-/* So many changes in a row make a node follow where they come from. */
+/* This many changes in a row from one contributor make a node follow it. */
 #define PSI_STREAK	8
 
-/* So many nodes in a row may follow. */
+/* Bounds walks along a chain, and with them the time that a lock is held. */
 #define PSI_CHAIN_MAX	64
 
 /* ------------------------------ The rules ------------------------------ */
 
-/* What a task with these flags contributes to its group. */
+/* What a task with these flags contributes to its group. */
 static u8 __init rule_of_task(u8 flags)
 {
 	u8 contrib = 0;
@@ -118,7 +111,7 @@ static u8 __init rule_of_task(u8 flags)
 	return contrib;
 }
 
-/* The states of a node to which this is contributed. */
+/* The states of a node to which this is contributed. */
 static u16 __init rule_of_states(u8 contrib)
 {
 	u16 states = 0;
@@ -153,12 +146,12 @@ static u16 __init rule_of_states(u8 contrib)
 	return states;
 }
 
-/* The rules for all that can be, so that a change need not go through them. */
+/* The rules as tables, so that a change need not evaluate them. */
 static u8 psi_contrib_of[PSI_TASK_FLAGS + 1] __ro_after_init;
 static u16 psi_states_of[PSI_CONTRIB_BITS + 1] __ro_after_init;
 
 /**
- * psi_node_setup - to be called once, before all others
+ * psi_node_setup - fill the tables, before anything else is called
  */
 void __init psi_node_setup(void)
 {
@@ -174,7 +167,7 @@ void __init psi_node_setup(void)
  * psi_task_contrib - what a task contributes to its group
  * @flags: PSI_TASK_* bits
  *
- * Return: contrib bits (R-1, R-2, R-19).
+ * Return: contrib bits.
  */
 u8 psi_task_contrib(u8 flags)
 {
@@ -182,7 +175,7 @@ u8 psi_task_contrib(u8 flags)
 }
 
 /**
- * psi_states - the rules (R-3, R-19)
+ * psi_states - the states that follow from contributions
  * @contrib: what is contributed to a node
  *
  * Return: mask of enum psi_state.
@@ -194,16 +187,15 @@ u16 psi_states(u8 contrib)
 
 /* ------------------------------ Following ------------------------------ */
 
-/* In the low bits of psi_node::source: how often before it was the same. */
+/* The low bits of psi_node::source: how many changes before this one had that source. */
 #define SOURCE_STREAK	(PSI_STREAK - 1)
 
-/* The others: enough to tell the children of a node apart nearly always. */
+/* The other bits: they nearly always tell the children of a node apart. */
 static u16 source_id(const struct psi_node *node)
 {
 	return ((uintptr_t)node >> 4) & ~SOURCE_STREAK;
 }
 
-/* The end of the chain: the node that counts. */
 static struct psi_node *chain_end(struct psi_node *node)
 {
 	while (psi_node_follows(node))
@@ -237,7 +229,7 @@ static void subtract_times(u32 sum[], const u32 times[])
 		sum[s] -= times[s];
 }
 
-/* Is @from, one of its contributors, all that there is in @node? */
+/* Is the contributor @from all that there is in @node? */
 static bool is_only_source(const struct psi_node *node, const struct psi_node *from)
 {
 	int i;
@@ -248,7 +240,7 @@ static bool is_only_source(const struct psi_node *node, const struct psi_node *f
 	return node->contrib && node->contrib == from->contrib;
 }
 
-/* If @node followed @from, how long would the chain be that it is in? */
+/* The length of @node's chain if @node followed @from. */
 static int chain_length(const struct psi_node *node, const struct psi_node *from)
 {
 	const struct psi_node *child = from;
@@ -261,7 +253,7 @@ static int chain_length(const struct psi_node *node, const struct psi_node *from
 	return length;
 }
 
-/* @from, which is all that there is in @node, contributes past it from now on. */
+/* @from is all that there is in @node, and contributes past it from now on. */
 static void follow(struct psi_node *node, struct psi_node *from)
 {
 	struct psi_node *child = from, *up = node->acct_parent;
@@ -272,17 +264,17 @@ static void follow(struct psi_node *node, struct psi_node *from)
 		subtract_times(node->times, child->times);
 	}
 
-	/* Pairs with the READ_ONCE() of readers: they see a node that is initialised. */
+	/* Pairs with the READ_ONCE() of readers, which see an initialised node. */
 	smp_store_release(&node->followed, (unsigned long)child | PSI_FOLLOWED);
 	node->flags |= PSI_NODE_FOLLOWS;
 	from->acct_parent = up;
 
-	/* For the next one it is the same contributor as before. */
+	/* @from takes the place of @node there: keep the streak. */
 	if (up && (up->source & ~SOURCE_STREAK) == source_id(node))
 		up->source = source_id(from) | (up->source & SOURCE_STREAK);
 }
 
-/* Count again. What comes from the child is the node's one contributor so far. */
+/* Count again. So far, the node's one contributor is what comes from the child. */
 static noinline void unfollow(struct psi_node *node)
 {
 	struct psi_node *from = psi_node_followed(node);
@@ -301,14 +293,14 @@ static noinline void unfollow(struct psi_node *node)
 	WRITE_ONCE(node->acct_parent, from->acct_parent);
 	from->acct_parent = node;
 
-	/* Those that follow this node rely on it now. */
+	/* Nodes that follow this one rely on it now. */
 	node->notify |= from->notify & BIT(PSI_NONIDLE);
 
 	node->source &= ~SOURCE_STREAK;
 	node->flags &= ~PSI_NODE_FOLLOWS;
 }
 
-/* Has the node triggers? This is where it finds out that they are gone. */
+/* Has the node triggers? This also notices that they are gone. */
 static bool node_is_watched(struct psi_node *node)
 {
 	u8 stalls = node->notify & ~BIT(PSI_NONIDLE);
@@ -318,12 +310,12 @@ static bool node_is_watched(struct psi_node *node)
 	return node->notify & ~BIT(PSI_NONIDLE);
 }
 
-/* It is always @from that changes: follow it, if that is all there is. */
+/* A streak of changes came from @from: follow it if it is all that there is in @node. */
 static noinline struct psi_node *try_follow(struct psi_node *node, struct psi_node *from)
 {
 	node->source &= ~SOURCE_STREAK;
 
-	/* One with triggers has to see what happens. */
+	/* A node with triggers has to see what happens. */
 	if (node->flags || node_is_watched(node) || !is_only_source(node, from) ||
 	    chain_length(node, from) > PSI_CHAIN_MAX)
 		return node;
@@ -331,13 +323,13 @@ static noinline struct psi_node *try_follow(struct psi_node *node, struct psi_no
 	return from;
 }
 
-/* Once more the same has changed in @node: is it time to try_follow()? Not yet, mostly. */
+/* Does this change complete a streak from @from, so that try_follow() is due? Rarely. */
 static __always_inline bool is_streak(const struct psi_node *node, const struct psi_node *from)
 {
 	return node->source == (source_id(from) | SOURCE_STREAK);
 }
 
-/* @from was the only one that has changed in @node, and it is not is_streak(). */
+/* Only @from has changed in @node, and that is no complete streak. */
 static __always_inline void note_source(struct psi_node *node, const struct psi_node *from)
 {
 	u16 source = source_id(from);
@@ -345,7 +337,7 @@ static __always_inline void note_source(struct psi_node *node, const struct psi_
 	node->source = (node->source ^ source) <= SOURCE_STREAK ? node->source + 1 : source;
 }
 
-/* The same. Return: the one that contributes to what is above from now on. */
+/* Only @from has changed. Return: which of the two contributes to the node above now. */
 static __always_inline struct psi_node *maybe_follow(struct psi_node *node,
 						     struct psi_node *from)
 {
@@ -371,27 +363,27 @@ void psi_node_init(struct psi_node *node, struct psi_node *parent)
 	node->notify = BIT(PSI_NONIDLE);
 }
 
-/* One bit of a contributor. In @gone it stays only if nobody else has it. */
+/* Count one bit. It stays in @gone only if no other contributor has it. */
 static __always_inline void count_bit(struct psi_node *node, int bit, u32 come, u32 *gone)
 {
 	u32 *count = &node->count[bit - PSI_NR_RARE];
 
 	if (come & BIT(bit)) {
 		if (unlikely(!++*count)) {
-			/* More was taken away than there was. It mends here. */
+			/* The count was below zero: begin again. */
 			*count = 1;
 			WRITE_ONCE(node->flags, PSI_NODE_MISCOUNTED);
 		}
 	} else if (*gone & BIT(bit)) {
 		if (--*count) {
 			*gone &= ~BIT(bit);
-			/* Have the compiler jump: conditional moves are more work. */
+			/* Make the compiler jump: conditional moves cost more. */
 			OPTIMIZER_HIDE_VAR(*gone);
 		}
 	}
 }
 
-/* The same for each of the PSI_RARE_BITS. What is below zero stays away from the others. */
+/* The same for PSI_RARE_BITS. A count below zero borrows nothing from its neighbours. */
 static __always_inline void count_rare(struct psi_node *node, u32 come, u32 *gone)
 {
 	u32 left, bit;
@@ -419,9 +411,9 @@ static __always_inline void count_rare(struct psi_node *node, u32 come, u32 *gon
 }
 
 /*
- * Count one contributor; node->contrib is right afterwards. The node has no flags that
- * may not get lost, so that nothing has to be read for them here. May PSI_RARE_BITS
- * change (@rare)? If not, they do not in any node above, either.
+ * Count one contributor and update node->contrib. The node does not follow, so that its
+ * flags can be overwritten without being read. @rare: PSI_RARE_BITS may change. If they
+ * do not, they do not change in any node above, either.
  */
 static __always_inline void node_count(struct psi_node *node, u32 old, u32 new, bool rare)
 {
@@ -430,7 +422,7 @@ static __always_inline void node_count(struct psi_node *node, u32 old, u32 new, 
 	if (IS_ENABLED(CONFIG_PSI_DEBUG))
 		WARN_ON_ONCE(!rare && diff & PSI_RARE_BITS);
 
-	/* Otherwise it is taken apart again, into more than it was. */
+	/* Otherwise the compiler splits it up again, into more instructions. */
 	if (!__builtin_constant_p(diff))
 		OPTIMIZER_HIDE_VAR(diff);
 	come = diff & new;
@@ -445,8 +437,8 @@ static __always_inline void node_count(struct psi_node *node, u32 old, u32 new, 
 }
 
 /*
- * @contrib has changed: make the states follow from it. Return: those that begin
- * and are to be notified of. So do the next ones.
+ * Derive the states from a new node->contrib. Return, here and below: mask of states that
+ * begin and are in psi_node::notify.
  */
 static __always_inline u32 node_update_states(struct psi_node *node, u32 now)
 {
@@ -467,13 +459,12 @@ static __always_inline u32 node_update_states(struct psi_node *node, u32 now)
 	return begun & node->notify;
 }
 
-/* Does one of the PSI_RARE_BITS change? */
 static __always_inline bool is_rare(u32 old, u32 new)
 {
 	return (old ^ new) & PSI_RARE_BITS;
 }
 
-/* A change of one contributor, in a node that counts, and only there. It is not rare. */
+/* Account a change of bits that are not rare in a node that counts, and only there. */
 static __always_inline u32 node_account(struct psi_node *node, u32 old, u32 new, u32 now)
 {
 	u32 before = node->contrib;
@@ -484,7 +475,7 @@ static __always_inline u32 node_account(struct psi_node *node, u32 old, u32 new,
 
 /* ------------------------------- Climbing ------------------------------- */
 
-/* Count a change, and turn @c into what the node itself has to contribute now. */
+/* Count a change, and turn @c into the node's own change for the node above. */
 static __always_inline u32 node_pass_up(struct psi_change *c, u32 now)
 {
 	struct psi_node *node = c->node;
@@ -506,21 +497,21 @@ static __always_inline u32 node_pass_up(struct psi_change *c, u32 now)
 	return node_update_states(node, now);
 }
 
-/* One step of a climb from @below, or from a task if that is NULL. */
+/* One step of a climb from @below, which is NULL for a task. */
 static __always_inline u32 climb_step(struct psi_change *c, struct psi_node **below, u32 now)
 {
 	struct psi_node *node = c->node;
 	u32 notify = node_pass_up(c, now);
 
-	/* The other change may have put something in between. */
+	/* The other path may have put a node in between. */
 	*below = *below && (*below)->acct_parent == node ? maybe_follow(node, *below) : node;
 	return notify;
 }
 
 /*
- * As climb_from(), of what is not rare, as far as no node begins or ends to follow: nothing
- * is called here. Return: the node from which climb_from() has to go on, or NULL; @before is
- * what that one contributed before.
+ * climb_from() for bits that are not rare, as far as no node begins or ends to follow: it
+ * makes no call. Return: the node from which climb_from() has to go on, or NULL; @before
+ * is what that node contributed before.
  */
 static __always_inline struct psi_node *climb_quickly(struct psi_node *from, u32 *before,
 						      u32 now, u32 *notify)
@@ -545,7 +536,7 @@ static __always_inline struct psi_node *climb_quickly(struct psi_node *from, u32
 	return NULL;
 }
 
-/* The rest of a change that has come up to @c from @from. */
+/* The rest of a climb from @from; @c is the next change to count. */
 static __always_inline u32 climb_on(struct psi_change c, struct psi_node *from, u32 now)
 {
 	u32 notify = 0;
@@ -555,14 +546,14 @@ static __always_inline u32 climb_on(struct psi_change c, struct psi_node *from, 
 	return notify;
 }
 
-/* @from, which has no flags, contributed something else @before: what is above? */
+/* Climb from @from, which has no flags and contributed @before until now. */
 static __always_inline u32 climb_from(struct psi_node *from, u32 before, u32 now)
 {
 	return climb_on((struct psi_change) { from->acct_parent, before, from->contrib },
 			from, now);
 }
 
-/* The same, with less work if it can be; of what is not rare. */
+/* The same for bits that are not rare, with less work where possible. */
 static u32 climb(struct psi_node *from, u32 before, u32 now)
 {
 	u32 notify = 0;
@@ -578,8 +569,7 @@ static u32 climb(struct psi_node *from, u32 before, u32 now)
  * @c:   where, from what, to what
  * @now: units
  *
- * Return: has a state begun, in @c.node or above, of which psi_node::notify says
- * that somebody wants to know?
+ * Return: true if a state has begun, in @c.node or above, that is in psi_node::notify.
  */
 bool psi_node_change(struct psi_change c, u32 now)
 {
@@ -597,17 +587,17 @@ bool psi_node_change(struct psi_change c, u32 now)
 	return notify | climb(node, c.old, now);
 }
 
-/* Of two paths to the root, is @a the one to climb for them to meet? */
+/* Two paths to the root climb until they meet: is it @a's turn? */
 static bool is_deeper(const struct psi_node *a, const struct psi_node *b)
 {
 	return a && (!b || a->level >= b->level);
 }
 
 /*
- * Two contributors of a node that counts change. Mostly the next one becomes what
- * the last one was; then it makes no difference who is who, and only the rest has
- * to be counted. Otherwise the last one goes first, as only one can be on the CPU.
- * @before is what the node contributed. Return: does something above see it change?
+ * Two contributors of a node that counts change. Mostly @next becomes what @prev was;
+ * then it makes no difference which is which, and only the rest is counted. Otherwise
+ * @prev goes first, as only one can be on the CPU. @before is what the node contributed.
+ * Return: true if a node above has to count the change.
  */
 static __always_inline bool node_account_both(struct psi_node *node, u32 prev_old, u32 prev_new,
 					      u32 next_old, u32 next_new, bool rare, u32 now,
@@ -631,8 +621,7 @@ static __always_inline bool node_account_both(struct psi_node *node, u32 prev_ol
 }
 
 /*
- * Do both nodes count, and contribute to the same one? Then none is above the other. And is
- * nothing of it rare?
+ * Do both nodes count and contribute to the same one, so that neither is above the other?
  */
 static __always_inline bool are_siblings(struct psi_change prev, struct psi_change next)
 {
@@ -644,7 +633,7 @@ static __always_inline bool are_siblings(struct psi_change prev, struct psi_chan
 	       !is_rare(prev.old, prev.new) && !is_rare(next.old, next.new);
 }
 
-/* A switch between such nodes, as two containers are. Return: as node_account_both(). */
+/* A switch between siblings, such as two containers. Return: as node_account_both(). */
 static __always_inline bool switch_siblings(struct psi_change prev, struct psi_change next,
 					    u32 now, u32 *before, u32 *notify)
 {
@@ -656,7 +645,7 @@ static __always_inline bool switch_siblings(struct psi_change prev, struct psi_c
 				 next_before, next.node->contrib, false, now, before, notify);
 }
 
-/* A switch between any nodes; see psi_node_switch(). */
+/* A switch between any two nodes; see psi_node_switch(). */
 static noinline u32 climb_and_meet(struct psi_change prev, struct psi_change next, u32 now)
 {
 	struct psi_node *below_prev = NULL, *below_next = NULL;
@@ -685,10 +674,9 @@ static noinline u32 climb_and_meet(struct psi_change prev, struct psi_change nex
  * @next: the one that has it now
  * @now:  units
  *
- * Where the two paths to the root meet, both changes are counted before the
- * states are looked at: what cancels out there is not seen any further up. (Of
- * two that are too far down to know their level, one may pass that place alone.
- * That is just as right, and more work.)
+ * Where the two paths to the root meet, both changes are counted before the states are
+ * derived: what cancels out is not seen further up. (Of two paths that are too deep to
+ * know their level, one may pass that place alone. That is as right, and more work.)
  *
  * Return: as psi_node_change().
  */
@@ -725,13 +713,12 @@ bool psi_node_irq(struct psi_node *node, u32 units)
 /* ------------------------- The tree, and readers ------------------------- */
 
 /**
- * psi_node_set_parent - a node contributes to another one from now on
+ * psi_node_set_parent - let a node contribute to another one
  * @node:   the node
  * @parent: the other one, or NULL; above @node, and in the tree
  * @now:    units
  *
- * Return: as psi_node_change(), in or above the node to which it contributed before, or
- * @parent.
+ * Return: as psi_node_change(), in or above the old parent or @parent.
  */
 bool psi_node_set_parent(struct psi_node *node, struct psi_node *parent, u32 now)
 {
@@ -745,14 +732,13 @@ bool psi_node_set_parent(struct psi_node *node, struct psi_node *parent, u32 now
 	psi_node_detach(node);
 	node->parent = parent;
 	end->acct_parent = parent;
-	/* Else there is nothing to take along: it is as a new one would be. */
+	/* A node without contributors is like a new one: there is nothing to move. */
 	return end->contrib && psi_node_switch(from, to, now);
 }
 
 /**
- * psi_node_set_notify - stalls are of interest when they begin
- * @node:   the node, which counts for itself until psi_trigger_watched() says that no stall
- *	   is of interest any more
+ * psi_node_set_notify - let a node notify when stalls begin
+ * @node:   the node, which does not follow until psi_trigger_watched() reports no stalls
  * @stalls: mask of them
  */
 void psi_node_set_notify(struct psi_node *node, u8 stalls)
@@ -763,10 +749,8 @@ void psi_node_set_notify(struct psi_node *node, u8 stalls)
 }
 
 /**
- * psi_node_set_idle - it is of interest when the node gets busy, and then stalled
- * @node: an idle node
- *
- * Of the latter, that node notifies to which the first task comes.
+ * psi_node_set_idle - let an idle node notify when it gets busy, and then stalled
+ * @node: the node; of the latter, that one notifies to which the first task comes
  */
 void psi_node_set_idle(struct psi_node *node)
 {
@@ -775,8 +759,8 @@ void psi_node_set_idle(struct psi_node *node)
 }
 
 /**
- * psi_node_set_unstalled - it is of interest when the node gets stalled
- * @node: a node, idle or not
+ * psi_node_set_unstalled - let a node notify when it gets stalled
+ * @node: the node, idle or not
  *
  * Return: false if it is stalled already.
  */
@@ -788,11 +772,8 @@ bool psi_node_set_unstalled(struct psi_node *node)
 }
 
 /**
- * psi_node_is_followed - does the parent look at this node?
- * @node: the node
- *
- * May be called at any time for a node to which nothing is contributed: nobody
- * begins to follow such a one.
+ * psi_node_is_followed - does the parent follow this node?
+ * @node: the node; at any time if it has no contributors, as no node begins to follow it
  *
  * Return: true if so.
  */
@@ -802,7 +783,7 @@ bool psi_node_is_followed(const struct psi_node *node)
 }
 
 /**
- * psi_node_detach - do not follow the node any more
+ * psi_node_detach - make the parent stop following a node
  * @node: the node, which may then leave the tree if it is idle
  */
 void psi_node_detach(struct psi_node *node)
@@ -812,7 +793,7 @@ void psi_node_detach(struct psi_node *node)
 }
 
 /**
- * psi_node_states - in which states is the node?
+ * psi_node_states - the states that a node is in
  * @node: the node
  *
  * Return: mask of enum psi_state.
@@ -827,13 +808,10 @@ u16 psi_node_states(const struct psi_node *node)
 }
 
 /**
- * psi_node_times - times of all states, those that still last included
+ * psi_node_times - times of all states, including those that still last
  * @node:  the node
- * @now:   units
+ * @now:   units; if it is behind the clock by which a state began, its time goes back a bit
  * @times: PSI_NR_STATES of them, units modulo 2^32
- *
- * A clock that is behind the one by which a state began makes its time go back
- * a little.
  *
  * Return: mask of the states that last.
  */
@@ -856,18 +834,17 @@ u16 psi_node_times(const struct psi_node *node, u32 now, u32 times[])
 }
 
 /**
- * psi_growth - what the times of a node have grown by since they were folded
- * @folded: times as they were folded last, units modulo 2^32
- * @times:  the times now, units modulo 2^32; those of which the caller wants to know are
- *          turned into what they have grown by, if it is anything
- * @states: mask of them; what they are a part of (R-7) as well
+ * psi_growth - how much the times of a node have grown since the last fold
+ * @folded: times at the last fold, units modulo 2^32
+ * @times:  times now, units modulo 2^32; those of @states become their growth, if any
+ * @states: mask of the states to look at, including those that they are a part of
  *
- * A stall has not lasted for longer than the time not idle, "full" not for longer than
- * "some", and quotas not for longer than PSI_CPU_SOME and PSI_CPU_FULL (R-7): a reader's
- * clock may be a little ahead of the one by which a state began. The rest comes later, and
- * so does all if there is no time not idle yet.
+ * No stall lasts longer than the time not idle, "full" no longer than "some", and quotas
+ * no longer than PSI_CPU_SOME and PSI_CPU_FULL. A reader's clock may be a little ahead of
+ * the one by which a state began, so growth is cut to that; the rest comes later. All of
+ * it does if there is no time not idle yet.
  *
- * Return: mask of those that have grown, PSI_NONIDLE among them; 0 if nothing has.
+ * Return: mask of the states that have grown, PSI_NONIDLE among them; 0 if none has.
  */
 u16 psi_growth(const u32 folded[], u32 times[], u16 states)
 {
@@ -886,7 +863,7 @@ u16 psi_growth(const u32 folded[], u32 times[], u16 states)
 	if (!times[PSI_NONIDLE])
 		return 0;
 
-	/* What something is a part of comes before it. Most have not grown. */
+	/* A state comes after the one that it is a part of. Most have not grown. */
 	for (left = states & ~BIT(PSI_NONIDLE); left; left &= left - 1) {
 		s = __ffs(left);
 		if (times[s] == folded[s]) {
