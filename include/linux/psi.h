@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Pressure stall information: what the kernel outside of kernel/sched calls.
- */
+/* Pressure stall information: for callers outside of kernel/sched. */
 #ifndef _LINUX_PSI_H
 #define _LINUX_PSI_H
 
@@ -17,11 +15,11 @@ void psi_exit_end(void);
 u64 psi_system_some_us(enum psi_resource res);
 
 /**
- * psi_memstall_enter_cause - psi_memstall_enter() of code that names a cause
+ * psi_memstall_enter_cause - psi_memstall_enter() with a cause
  * @flags: kept for psi_memstall_leave()
  * @cause: why, not PSI_CAUSE_NONE
  *
- * Each section goes through psi_memstall_enter(), which is what people trace.
+ * It calls psi_memstall_enter(), so that tracing that one function shows all sections.
  *
  * Context: process context, interrupts on.
  */

@@ -12,7 +12,7 @@ struct psi_group;
 struct psi_node;
 struct task_struct;
 
-/* What tasks can be short of; one pressure file each. */
+/* What tasks can be short of; each has a pressure file. */
 enum psi_resource {
 	PSI_IO,
 	PSI_MEM,
@@ -21,7 +21,7 @@ enum psi_resource {
 	PSI_NR_RESOURCES,
 };
 
-/* Why a task is stalled on memory, in the order in which that is shown. */
+/* Why a task is stalled on memory, in the order of pressure.causes. */
 enum psi_cause {
 	PSI_CAUSE_NONE,
 	PSI_CAUSE_DIRECT_RECLAIM,
@@ -30,41 +30,40 @@ enum psi_cause {
 	PSI_CAUSE_MEMCG_MAX,
 	PSI_CAUSE_MEMCG_HIGH,
 	PSI_CAUSE_THRASHING,		/* waits for a page that is being read back */
-	PSI_CAUSE_READBACK,		/* reads it */
+	PSI_CAUSE_READBACK,		/* reads it back */
 	PSI_CAUSE_SWAPIN,
 	PSI_CAUSE_BLKCG_THROTTLE,
 	PSI_CAUSE_OTHER,
-	/* Nobody waits for these. */
+	/* No task waits for these. */
 	PSI_CAUSE_BACKGROUND_KSWAPD,
 	PSI_CAUSE_BACKGROUND_KCOMPACTD,
-	/* No stall: somebody has asked for it. */
+	/* Reclaim that was asked for is no stall. */
 	PSI_CAUSE_REQUESTED_RECLAIM,
 	PSI_CAUSE_LAST = PSI_CAUSE_REQUESTED_RECLAIM,	/* at most 15 */
 };
 
 /**
- * struct psi_task - what PSI knows of one task
+ * struct psi_task - what PSI knows of a task
  * @group:	where the task belongs
- * @node:	where the task is counted on @cpu, or NULL: nowhere
- * @cpu:	the CPU that @node is of, or -1: @node is not known
- * @flags:	what the scheduler and mm have told: PSI_TASK_* of psi_node.h
+ * @node:	where the task is counted on @cpu; NULL: nowhere
+ * @cpu:	the CPU of @node; -1: @node is not known
+ * @flags:	what the scheduler and mm have reported: PSI_TASK_* of psi_node.h
  * @contrib:	what @node has counted of it: PSI_* bits of psi_node.h
- * @cause:	enum psi_cause: of the section that it is in; written by the task itself,
- *		whether anything is accounted or not
- * @next_cause: what psi_memstall_enter_cause() tells psi_memstall_enter(). The task's own
- * @exit_index: while it exits, and is not to be found, 1 more than what psi_exit_srcu has
- *		said; else 0. The task's own
- * @cause_begun: when that began, or began to be accounted, ns
- * @cause_shard: where that is written down; NULL: nowhere
- * @link:	of all tasks that @cpu counts, with CONFIG_PSI_DEBUG
+ * @cause:	enum psi_cause of the section that it is in; written by the task itself, even
+ *		with accounting off
+ * @next_cause: from psi_memstall_enter_cause() to psi_memstall_enter(); the task's own
+ * @exit_index: 1 + its index of psi_exit_srcu while it exits and cannot be found, else 0;
+ *		the task's own
+ * @cause_begun: begin of that section, or of its accounting, ns
+ * @cause_shard: where the section is recorded; NULL: nowhere
+ * @link:	tasks that @cpu counts, with CONFIG_PSI_DEBUG
  *
- * @contrib lags behind @flags while a task is on its way off the CPU, and is 0
- * while a task is between two CPUs.
+ * @contrib lags behind @flags while a task is on its way off the CPU, and is 0 while it is
+ * between two CPUs.
  *
- * Locking: written under the lock of the runqueue that the task belongs to. Of a
- * task that is neither queued nor running, @contrib may be read under p->pi_lock
- * alone, because nobody else may move or wake it then. A task reads its own @cause
- * without a lock.
+ * Locking: written under the lock of the runqueue that the task belongs to. @contrib of a
+ * task that is neither queued nor running may be read under p->pi_lock alone, as nobody
+ * else can move or wake the task then. A task reads its own @cause without a lock.
  */
 struct psi_task {
 	struct psi_group *group;
@@ -87,7 +86,7 @@ struct psi_task {
  * @irq_ns:	interrupt time that has been counted, irq_time_read()
  * @preempted:	whose CPU a thread of PSI has at the moment, or NULL
  *
- * Locking: the runqueue's lock.
+ * Locking: the rq lock.
  */
 struct psi_rq {
 	u64			irq_ns;

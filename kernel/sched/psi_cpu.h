@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What psi.c does for the rest of PSI, as it knows the runqueues, their locks and
- * their clocks. The other direction, what psi.c calls when something begins, is
- * psi_group_activate() and psi_trigger_notify().
+ * What psi.c, which knows runqueues, their locks and clocks, does for the rest of PSI. In
+ * the other direction, psi.c calls psi_group_activate(), psi_group_stalled() and
+ * psi_trigger_notify() when something begins.
  */
 #ifndef _KERNEL_SCHED_PSI_CPU_H
 #define _KERNEL_SCHED_PSI_CPU_H
@@ -23,7 +23,7 @@ bool psi_cpu_unstalled(struct psi_node *node, int cpu);
 bool psi_cpu_watch(struct psi_node *node, int cpu, enum psi_state state);
 void psi_exempt_current(void);
 
-/* While the lock of a runqueue is held: some thousand instructions. */
+/* Groups per hold of a rq lock: some thousand instructions. */
 #define PSI_SET_PARENTS_MAX	16
 
 /* for cgroups */

@@ -12,17 +12,15 @@
 struct psi_group;
 
 /*
- * There are three alphabets of bits:
+ * Three sets of bits:
  *
- *	flags	what is true of a task, PSI_TASK_*, in psi_task::flags
- *	contrib	what a contributor (a task, or the node of a child group) adds to
- *		a node: PSI_IOWAIT and so on, in psi_task::contrib and
- *		psi_node::contrib
- *	states	in which stalls a node is, BIT(enum psi_state), in
- *		psi_node::states
+ *  - flags: what is true of a task, PSI_TASK_*, in psi_task::flags
+ *  - contrib: what a contributor (a task, or the node of a child group) adds to a node,
+ *    PSI_IOWAIT and so on, in psi_task::contrib and psi_node::contrib
+ *  - states: the stalls that a node is in, BIT(enum psi_state), in psi_node::states
  */
 
-/* flags: what is true of one task */
+/* flags */
 #define PSI_TASK_RUNNABLE	BIT(0)	/* wants a CPU, has one or not */
 #define PSI_TASK_ONCPU		BIT(1)	/* has one */
 #define PSI_TASK_IOWAIT		BIT(2)	/* sleeps for io; never with RUNNABLE */
@@ -30,14 +28,14 @@ struct psi_group;
 #define PSI_TASK_EXEMPT		BIT(4)	/* counts for nothing: idle, PSI's threads */
 #define PSI_TASK_KTHREAD	BIT(5)	/* a thread of PSI itself */
 #define PSI_TASK_PREEMPTED	BIT(6)	/* a PSI thread has its CPU for a moment */
-#define PSI_TASK_THROTTLED	BIT(7)	/* a cpu.max keeps it from getting one */
+#define PSI_TASK_THROTTLED	BIT(7)	/* a cpu.max keeps it from getting one */
 
 #define PSI_TASK_FLAGS		(BIT(8) - 1)
 
 /*
- * contrib: of the first PSI_NR_COUNTS a node has any number of contributors; of
- * the others at most one, because only one task is on the CPU. The first
- * PSI_NR_RARE do not change at most switches.
+ * contrib: any number of contributors of a node can have each of the first PSI_NR_COUNTS
+ * bits, but at most one the others, as only one task is on the CPU. The first PSI_NR_RARE
+ * do not change at most switches.
  */
 enum {
 	PSI_COUNT_IOWAIT,
@@ -64,15 +62,15 @@ enum {
 #define PSI_CONTRIB_BITS	(PSI_COUNTED_BITS | PSI_SINGLE_BITS)
 
 /*
- * states: those whose time a node measures (R-3). The last two are that part of
- * PSI_CPU_SOME and PSI_CPU_FULL in which all that wait are held back by a cpu.max
- * (R-19); the rest is contention. Nobody is notified of those.
+ * states: those whose time a node measures. The last two are the part of PSI_CPU_SOME and
+ * PSI_CPU_FULL in which a cpu.max throttles all tasks that wait; the rest is contention.
+ * Nodes do not notify of them.
  */
 enum psi_state {
 	PSI_IO_SOME, PSI_IO_FULL,
 	PSI_MEM_SOME, PSI_MEM_FULL,
 	PSI_CPU_SOME, PSI_CPU_FULL,
-	PSI_IRQ_FULL,		/* given as an amount of time, never in a mask */
+	PSI_IRQ_FULL,		/* accounted as an amount of time, never in a mask */
 	PSI_NR_STALLS,
 	PSI_NONIDLE = PSI_NR_STALLS,	/* the weight of the others */
 	PSI_QUOTA_SOME, PSI_QUOTA_FULL,
@@ -82,18 +80,17 @@ enum psi_state {
 #define PSI_ALL_STATES		((u16)GENMASK(PSI_NR_STATES - 1, 0))
 #define PSI_STALLS		((u16)GENMASK(PSI_NR_STALLS - 1, 0))
 
-/* Whoever is stalled is in one of these, but for interrupts. */
+/* A stalled task is in one of these, except for interrupts. */
 #define PSI_SOME_STATES		(BIT(PSI_IO_SOME) | BIT(PSI_MEM_SOME) | BIT(PSI_CPU_SOME))
 
 /*
- * Times of a node are counted in units of 1024 ns in 32 bits: enough for 68
- * minutes between two folds. Time stamps are cut to units before they are
- * added, so what one interval loses the next one gains.
+ * Nodes count time in units of 1024 ns in 32 bits: enough for 68 minutes between two folds.
+ * Stamps are cut to units before they are added, so what one interval loses the next gains.
  */
 #define PSI_UNIT_SHIFT		10
 
 /**
- * psi_units - cut a time stamp to the unit that nodes count in
+ * psi_units - convert a time stamp to the units of nodes
  * @ns: a clock, ns
  *
  * Return: the clock in units of 1024 ns, modulo 2^32.
@@ -104,9 +101,9 @@ static inline u32 psi_units(u64 ns)
 }
 
 /*
- * What is written down with an older time than somebody has already read may be
- * this much older (275 s), in units: clocks of two CPUs differ a little, and a
- * virtual CPU may be stopped between looking at the clock and writing.
+ * A write may be older than a time that has been read already, by up to this many units
+ * (275 s): clocks of two CPUs differ a little, and a virtual CPU may be stopped between
+ * reading the clock and writing.
  */
 #define PSI_CLOCK_SKEW		BIT(28)
 
@@ -115,8 +112,7 @@ static inline u32 psi_units(u64 ns)
  * @from: the earlier, units
  * @to:   the later, units
  *
- * Return: the difference; 0 if @to is a little before @from, as stamps of two
- * CPUs can be.
+ * Return: the difference; 0 if @to is a little before @from, as stamps of two CPUs can be.
  */
 static inline u32 psi_elapsed(u32 from, u32 to)
 {
@@ -125,9 +121,9 @@ static inline u32 psi_elapsed(u32 from, u32 to)
 	return units >= -(u32)PSI_CLOCK_SKEW ? 0 : units;
 }
 
-/* psi_node::flags: the node is not one of those that are quickly done with */
+/* psi_node::flags: with any of these, a change has to take the slow path */
 #define PSI_NODE_FOLLOWS	BIT(0)	/* see psi_node_followed() */
-#define PSI_NODE_MISCOUNTED	BIT(1)	/* a count has been below zero, and was mended */
+#define PSI_NODE_MISCOUNTED	BIT(1)	/* a count was below zero, and was corrected */
 
 /**
  * struct psi_node_debug - what psi_debug.c finds out about a node
@@ -135,8 +131,8 @@ static inline u32 psi_elapsed(u32 from, u32 to)
  * @contrib:  what should be contributed to it
  * @below:    what all tasks of the group and below it contribute
  * @is_timed: @times and @at are valid
- * @at:       when it was looked at last, units
- * @times:    its times at that moment, units
+ * @at:       time of the last check, units
+ * @times:    the node's times then, units
  *
  * Locking: the CPU's rq lock.
  */
@@ -150,8 +146,8 @@ struct psi_node_debug {
 };
 
 /*
- * Each of the counts that rarely change has so many bits of psi_node::rare: enough for two
- * million contributors on one CPU, of the four million tasks that there can be.
+ * Bits of psi_node::rare for each count that rarely changes: enough for two million
+ * contributors on one CPU, of the four million tasks that there can be.
  */
 #define PSI_RARE_SHIFT		21
 #define PSI_RARE_MAX		(BIT(PSI_RARE_SHIFT) - 1)
@@ -159,32 +155,31 @@ struct psi_node_debug {
 /**
  * struct psi_node - one group on one CPU
  * @rare:	contributors that have each of the PSI_RARE_BITS
- * @count:	the same of the other PSI_COUNTED_BITS; see psi_node_count() for all of them
+ * @count:	the same of the other PSI_COUNTED_BITS; use psi_node_count() for all of them
  * @acct_parent: the node that accounts for what this one contributes, or NULL
  * @followed:	with PSI_NODE_FOLLOWS instead of that: the child whose state this node has,
- *		as psi_node_followed() says. It is the only contributor: whatever it is,
- *		the node is. Counts, @contrib and @states are not valid then.
+ *		see psi_node_followed(). That is the only contributor; counts, @contrib and
+ *		@states are not valid then.
  * @contrib:	PSI_* bits that at least one contributor has
- * @notify:	states of which the caller wants to know when they begin
- * @level:	distance from the root, 255 for all that are further away
- * @flags:	PSI_NODE_*; 0 of nearly all nodes. (Signed, or else the compiler keeps it in
+ * @notify:	states whose begin the caller wants to know of
+ * @level:	distance from the root, at most 255
+ * @flags:	PSI_NODE_*; 0 for nearly all nodes. (Signed, or else the compiler keeps it in
  *		a register, and a change has to save one more.)
  * @states:	mask of enum psi_state that follows from @contrib
- * @source:	which node was the last to contribute a change, and how many changes in a
- *		row it was, see source_id()
- * @times:	time spent in each state, units modulo 2^32; of those that still last,
- *		less the time at which they began. While it follows, what has to be
- *		added to the followed one's times to get the node's.
- * @folded:	times as they were at the last fold; under psi_group::seq
+ * @source:	the node that contributed the last change, and how many changes in a row,
+ *		see source_id()
+ * @times:	time spent in each state, units modulo 2^32; less the time of its begin if
+ *		it still lasts. While the node follows, what to add to the times of the
+ *		followed one.
+ * @folded:	@times at the last fold; under psi_group::seq
  * @parent:	node of the group above that is switched on, same CPU, or NULL
  * @group:	whose node it is; fixed
  * @debug:	with CONFIG_PSI_DEBUG
  *
- * All that a change touches stands in the first 64 bytes, one cache line, but for the
- * time of quotas.
+ * A change touches only the first 64 bytes, one cache line, except for the time of quotas.
  *
- * Locking: where no other lock is named, written under the CPU's rq lock inside of
- * its psi_seq, and read under either.
+ * Locking: unless noted otherwise, written under the CPU's rq lock inside of its psi_seq,
+ * and read under either.
  */
 struct psi_node {
 	u64		rare;
@@ -211,7 +206,7 @@ struct psi_node {
 
 /**
  * struct psi_change - one contributor of a node changes
- * @node: the node, or NULL: there is nothing to do
+ * @node: the node; NULL: there is nothing to do
  * @old:  contrib bits that the contributor had
  * @new:  those that it has now
  */
@@ -222,7 +217,7 @@ struct psi_change {
 };
 
 /**
- * psi_node_follows - has the node the state of a child?
+ * psi_node_follows - does the node have the state of a child?
  * @node: the node
  *
  * Return: true if so; false if it counts.
@@ -232,14 +227,14 @@ static inline bool psi_node_follows(const struct psi_node *node)
 	return node->flags & PSI_NODE_FOLLOWS;
 }
 
-/* In psi_node::followed, no bit of a pointer. */
+/* In psi_node::followed; no bit of a pointer. */
 #define PSI_FOLLOWED		1UL
 
 /**
- * psi_node_followed - whose state has the node?
+ * psi_node_followed - the child whose state the node has
  * @node: the node
  *
- * Return: the child that it follows, or NULL.
+ * Return: the child, or NULL.
  */
 static inline struct psi_node *psi_node_followed(const struct psi_node *node)
 {
@@ -249,7 +244,7 @@ static inline struct psi_node *psi_node_followed(const struct psi_node *node)
 }
 
 /**
- * psi_node_count - how many contributors have a bit?
+ * psi_node_count - contributors that have a bit
  * @node: the node, which counts
  * @bit:  PSI_COUNT_*
  *
