@@ -669,9 +669,7 @@ void __psi_switch(struct rq *rq, struct task_struct *prev,
 /* Take a task that is on no runqueue off its last CPU, whose rq lock this takes. */
 static void unaccount_sleeper(struct task_struct *p)
 {
-	/*
-	 * Nobody else can move the task now: no need to check task_rq() under the lock.
-	 */
+	/* Nobody else can move the task now: no need to check task_rq() under the lock. */
 	struct rq *rq = task_rq(p);
 
 	guard(rq_lock_irqsave)(rq);
@@ -874,9 +872,7 @@ void psi_move_task(struct task_struct *p, struct psi_group *group)
 
 	rq = task_rq_lock(p, &rf);
 	now = read_now(rq);
-	/*
-	 * After psi_set_counting(false), tasks leave their groups, which are then freed.
-	 */
+	/* After psi_set_counting(false), tasks leave their groups, which are then freed. */
 	set_group(rq, p, READ_ONCE(psi_counting) ? group : &psi_system, now);
 	task_rq_unlock(rq, p, &rf);
 	__release(rq->lock);	/* sparse does not see it in there */

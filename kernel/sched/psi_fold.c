@@ -2,31 +2,31 @@
 /*
  * Pressure stall information: the thread that folds.
  *
- * There is one thread that folds, psi_fold, and it alone changes what is folded (R-17).
- * Periods of all groups end together, at fixed times, and it comes soon after that: if a
- * period ended at about the time of the fold, one fold would be too early for it, and the
- * next one late by a whole period.
+ * One thread, psi_fold, folds the times of CPUs into the totals and averages of groups,
+ * and nobody else changes these. The periods of all groups end together, at fixed times,
+ * and the thread comes soon after that. If a period ended at about the time of the fold,
+ * one fold would be too early for it, and the next one late by a whole period.
  *
- * What CPUs have been for two seconds does not say how many were busy at a time, nor whether
- * that was when something stalled. So on a machine with several CPUs, groups that have stalled
- * in the last period, or begin to in this one, are looked at forty times a second: how many CPUs
- * are busy? When, depends on the clock alone, and not by regular intervals, as loads may have
- * these. At first such a look is a fold as well, later one in two is, as what a group is
- * like may change within a period. Five times a second are enough for a group that stalls so
- * little that what looks say makes no difference to speak of (PSI_DOUBT_NS); if there are no
- * others, the thread wakes up no more often.
+ * The times of CPUs over two seconds do not say how many were busy at once, nor whether
+ * that was when something stalled. So on a machine with several CPUs the thread samples,
+ * forty times a second, how many CPUs are busy in groups that have stalled in the last
+ * period or begin to in this one. The moments follow from the clock alone, at irregular
+ * intervals, as loads may have regular ones. At first each sample is a fold as well,
+ * later every other one, as a group may change within a period. Five samples a second are
+ * enough for a group that stalls so little that samples hardly matter (PSI_DOUBT_NS); if
+ * there are no others, the thread wakes up no more often.
  *
- * What is not active costs nothing. A group knows the CPUs on which something has happened; a
- * fold visits those. The thread knows the groups that have such CPUs; it visits those, and if
- * there are none it has no timer.
+ * What is not active costs nothing. A fold visits the CPUs on which something has
+ * happened in the group, the thread visits the groups that have such CPUs, and without
+ * any it has no timer.
  *
- * psi.c calls down to psi_group_activate() and psi_group_stalled(). This file calls down to
- * psi_avgs.c; of nodes and runqueues it knows what psi_cpu.h offers.
+ * psi.c calls down to psi_group_activate() and psi_group_stalled(). This file calls down
+ * to psi_avgs.c, and reaches nodes and runqueues by psi_cpu.h.
  *
- * Locking: psi_group::fold and psi_node::folded are the thread's, which writes them under
- * psi_group::seq, a few CPUs at a time. psi_fold_lock (may sleep) for the lists of groups
- * and what is in them; a group cannot be freed while it is held. It is never held for longer
- * than it takes to fold one group. Order: psi_fold_lock, rq lock.
+ * Locking: the thread owns psi_group::fold and psi_node::folded, and writes them under
+ * psi_group::seq, a few CPUs at a time. psi_fold_lock (may sleep) protects the lists of
+ * groups and what is in them; a group cannot be freed while it is held. It is never held
+ * for longer than it takes to fold one group. Order: psi_fold_lock, rq lock.
  */
 #include <linux/cleanup.h>
 #include <linux/cpumask.h>
@@ -52,20 +52,20 @@
 #include "psi_hooks.h"
 #include "psi_trigger.h"
 
-/* kernel.psi_interval_weights: the sum that is usual elsewhere, from the next period on */
+/* kernel.psi_interval_weights: take the usual sum, from the next period on */
 static u8 psi_interval_weights;
 
 /* ------------------------------ The fold ------------------------------ */
 
-/* So many CPUs at a time, with preemption off. */
+/* CPUs per section with preemption off. */
 #define PSI_FOLD_CPUS	16
 
 enum fold_why { FOLD_PERIOD, FOLD_SAMPLE, FOLD_LAST };
 
 /*
- * One CPU's part of it. At the end of a period, a CPU that is idle need not be folded again. But
- * if something has happened there, as it does in the group in each period, it will be back
- * soon, and that costs more than to fold it. Return: true if it is busy.
+ * At the end of a period an idle CPU drops out. But if something has happened there, in a
+ * group that is active in each period, it will be back soon, and to fold it is cheaper.
+ * Return: true if it is busy.
  */
 static bool fold_cpu(struct psi_group *group, int cpu, enum fold_why why)
 {
@@ -87,7 +87,7 @@ static bool fold_cpu(struct psi_group *group, int cpu, enum fold_why why)
 	return states;
 }
 
-/* Readers try again if they meet it, so it is short. */
+/* Readers that meet it retry, so it has to be short. */
 static void change_begin(struct psi_group *group)
 {
 	preempt_disable();
@@ -143,45 +143,41 @@ static void group_sample(struct psi_group *group, u64 now)
 	change_end(group);
 }
 
-/* -------------------------- Who is to be folded -------------------------- */
+/* ----------------------------- What to fold ----------------------------- */
 
 /*
- * A node that is not idle has its CPU in its group's @active, and such a group
- * is queued: in the thread's list, or in psi_fold_pending on the way there. The
- * node notifies (psi_node::notify) when it leaves idleness; the thread, and nobody
- * else, takes back what is idle when its turn comes:
+ * A node that is not idle has its CPU in its group's @active, and such a group is queued:
+ * in the thread's list, or in psi_fold_pending on the way there. The node notifies
+ * (psi_node::notify) when it leaves idleness. Only the thread takes back what is idle,
+ * when its turn comes:
  *
- *	CPU	under its rq lock, together with telling the node to notify
- *	group	see unqueue()
- *	timer	runs only while there is a group in the list. Whoever puts one
- *		into an empty psi_fold_pending starts it, unless it is queued
- *		for no later time.
+ *  - a CPU under its rq lock, together with making the node notify,
+ *  - a group in unqueue(),
+ *  - the timer if no group is in the list. Whoever puts one into an empty
+ *    psi_fold_pending starts the timer, unless it is queued for no later time.
  *
- * The thread is exempt from accounting: neither its wakeup nor its sleep is a
- * change, and a system in which nothing else happens stays without a timer.
+ * The thread is exempt from accounting: neither its wakeup nor its sleep is a change, and
+ * a system in which nothing else happens stays without a timer.
  */
 static LLIST_HEAD(psi_fold_pending);
 static LLIST_HEAD(psi_sample_pending);
 static LIST_HEAD(psi_fold_list);	/* psi_fold_lock */
-static LIST_HEAD(psi_fold_round);	/* psi_fold_lock; still to come in this round */
-static LIST_HEAD(psi_sample_list);	/* psi_fold_lock; those to look at */
+static LIST_HEAD(psi_fold_round);	/* psi_fold_lock; left in this round */
+static LIST_HEAD(psi_sample_list);	/* psi_fold_lock; to be sampled */
 static LIST_HEAD(psi_rare_list);	/* psi_fold_lock; the same, rarely: psi_fold::sure */
-static LIST_HEAD(psi_sample_round);	/* psi_fold_lock; still to come at this moment */
-static DEFINE_MUTEX(psi_fold_lock);	/* those lists, and that groups live */
+static LIST_HEAD(psi_sample_round);	/* psi_fold_lock; left at this moment */
+static DEFINE_MUTEX(psi_fold_lock);	/* those lists; keeps groups alive */
 
-/*
- * A hard one, because otherwise ksoftirqd may have to run for it, which would be
- * activity.
- */
+/* Hard, because ksoftirqd, which may have to run for a soft one, would be activity. */
 static struct hrtimer psi_fold_timer;	/* the end of a period */
-static struct hrtimer psi_sample_timer;	/* a look in between */
+static struct hrtimer psi_sample_timer;	/* a sample in between */
 static struct task_struct *psi_fold_task;
 static bool psi_fold_fired;
 static bool psi_sample_fired;
 
 static enum hrtimer_restart psi_fold_timer_fn(struct hrtimer *unused)
 {
-	/* Pairs with the one of whoever starts a timer: this one is not queued any more. */
+	/* Pairs with llist_add(): a caller that finds this timer queued has added its group. */
 	smp_mb();
 	WRITE_ONCE(psi_fold_fired, true);
 	wake_up_process(psi_fold_task);
@@ -194,15 +190,14 @@ static enum hrtimer_restart psi_sample_timer_fn(struct hrtimer *timer)
 	return psi_fold_timer_fn(timer);
 }
 
-/* When the periods of all groups have begun, local_clock(), ns; set once. */
+/* When the first period of all groups began, local_clock(), ns; set once. */
 u64 psi_periods_begin;
 
-static u32 psi_period;		/* which one ends in this round */
+static u32 psi_period;		/* the one that ends in this round */
 
-/* After the end of a period, for clocks that do not run alike. */
+/* Wake up that much after the end of a period, as clocks do not run alike. */
 #define PSI_SLACK_NS	NSEC_PER_MSEC
 
-/* Until a little after the next end of a period. */
 static u64 until_due(void)
 {
 	u64 past;
@@ -211,13 +206,13 @@ static u64 until_due(void)
 	return PSI_PERIOD_NS - past + PSI_SLACK_NS;
 }
 
-/* So many groups at a moment, or at a rare one; the others are next. */
+/* Groups that are sampled at a moment, and at a rare one; the others are next. */
 #define PSI_SAMPLES_MAX		100
 #define PSI_RARE_SAMPLES_MAX	(8 * PSI_SAMPLES_MAX)
 
-static u64 psi_rare_at;		/* the next rare one, local_clock(), ns */
+static u64 psi_rare_at;		/* next rare moment, local_clock(), ns */
 
-/* One in each time of @step ns: the next one after this. */
+/* Each @step ns has one moment, at a pseudo-random place. Return: that of the next ones. */
 static u64 next_sample(u64 now, u64 step)
 {
 	u64 next = div64_u64(now, step) + 1;
@@ -237,12 +232,11 @@ static void start_timer(struct hrtimer *timer, u64 ns)
 	hrtimer_start(timer, ns_to_ktime(ns), HRTIMER_MODE_REL_HARD);
 }
 
-/* Something is pending. */
 static void start_if_later(struct hrtimer *timer, u64 ns)
 {
 	/*
-	 * If the timer is queued for about then, or has fired, the thread will look. Before
-	 * there is a thread there is no need: the first thing it does is a fold.
+	 * If the timer is queued for about then, the thread will find what is pending.
+	 * Before there is a thread there is no need: it begins with a fold.
 	 */
 	if (smp_load_acquire(&psi_fold_task) &&
 	    (!hrtimer_is_queued(timer) ||
@@ -260,7 +254,7 @@ void psi_group_activate(struct psi_group *group, int cpu)
 	bool several = !cpumask_test_and_set_cpu(cpu, group->active) &&
 		       atomic_inc_return(&group->nr_active) > 1;
 
-	/* Pairs with the ones in unqueue(), and in rearm_nodes() of psi_trigger.c. */
+	/* Pairs with unqueue(), and with rearm_nodes() of psi_trigger.c. */
 	smp_mb__after_atomic();
 	if (!atomic_read(&group->queued) && !atomic_xchg(&group->queued, 1) &&
 	    llist_add(&group->pending, &psi_fold_pending))
@@ -270,10 +264,10 @@ void psi_group_activate(struct psi_group *group, int cpu)
 }
 
 /**
- * psi_group_stalled - after a while, a CPU of the group is stalled, or may be
+ * psi_group_stalled - a CPU of the group is, or may be, stalled again
  * @group: the group, whose CPU's rq lock is held
  *
- * Until the end of the period it is looked at, if there is more than one CPU to look at.
+ * The group is sampled until the end of the period if it is active on several CPUs.
  */
 void psi_group_stalled(struct psi_group *group)
 {
@@ -281,7 +275,7 @@ void psi_group_stalled(struct psi_group *group)
 		return;
 
 	WRITE_ONCE(group->stalled, true);
-	/* The next CPU, in psi_group_activate(), finds that, or is found here. */
+	/* Either the next CPU sees @stalled in psi_group_activate(), or it is seen here. */
 	smp_mb();
 	if (atomic_read(&group->nr_active) > 1 && !atomic_read(&group->sampled) &&
 	    !atomic_xchg(&group->sampled, 1) &&
@@ -289,7 +283,7 @@ void psi_group_stalled(struct psi_group *group)
 		start_if_later(&psi_sample_timer, until_sample());
 }
 
-/* Under psi_fold_lock. Return: false if there is none. */
+/* Return: false if there is none. */
 static bool take_one_pending(void)
 {
 	struct llist_node *node;
@@ -303,27 +297,26 @@ static bool take_one_pending(void)
 	return true;
 }
 
-/* At the end of the list in which it belongs. */
 static void sample_later(struct psi_group *group)
 {
 	list_move_tail(&group->to_sample, group->fold.sure ? &psi_rare_list : &psi_sample_list);
 }
 
-/* No more looks, unless the group has stalled meanwhile and is active on several CPUs. */
+/* End sampling, unless the group has stalled meanwhile and is active on several CPUs. */
 static void reconsider_sampling(struct psi_group *group)
 {
 	if (!list_empty(&group->to_sample)) {
 		list_del_init(&group->to_sample);
 		atomic_set(&group->sampled, 0);
 	}
-	/* Pairs with the one in psi_group_stalled(), which may have found @looked set. */
+	/* Pairs with psi_group_stalled(), which may have found @sampled set. */
 	smp_mb();
 	if (READ_ONCE(group->stalled) && atomic_read(&group->nr_active) > 1 &&
 	    !atomic_xchg(&group->sampled, 1))
 		sample_later(group);
 }
 
-/* The same for a group that has stalled. */
+/* Return: false if there is none. */
 static bool take_one_stalled(void)
 {
 	struct llist_node *node;
@@ -336,13 +329,13 @@ static bool take_one_stalled(void)
 		return false;
 	group = llist_entry(node, struct psi_group, sample_pending);
 	sample_later(group);
-	/* Nothing is active in it any more, and whoever ends looks has been there. */
+	/* No CPU is active any more, and fold_one(), which ends sampling, has been there. */
 	if (!atomic_read(&group->queued))
 		reconsider_sampling(group);
 	return true;
 }
 
-/* If nothing is left to fold, take the group off the list. */
+/* Take the group off the list if nothing is left to fold. */
 static void unqueue(struct psi_group *group)
 {
 	if (!cpumask_empty(group->active))
@@ -352,8 +345,8 @@ static void unqueue(struct psi_group *group)
 	atomic_set(&group->queued, 0);
 
 	/*
-	 * Whoever sets a bit from now on queues the group; one that was set
-	 * before is seen here. If both happens, one of the two is the first.
+	 * Whoever sets a bit from now on queues the group; a bit that was set before is
+	 * seen here. If both happens, the xchg decides.
 	 */
 	smp_mb();
 	if (!cpumask_empty(group->active) && !atomic_xchg(&group->queued, 1))
@@ -371,7 +364,7 @@ static void take_pending(void)
 	} while (more);
 }
 
-/* If a period has ended, all are to be folded; else those that are left from before. */
+/* Fold all groups if a period has ended, else those that are left from the last round. */
 static void begin_round(void)
 {
 	static u64 due;
@@ -387,8 +380,8 @@ static void begin_round(void)
 }
 
 /*
- * Nothing has stalled for a period, and each CPU notifies of the next stall again. (One that
- * begins and ends while this is on its way is found at the end of the period.)
+ * Nothing has stalled for a period: let each CPU notify of the next stall. (A stall that
+ * begins and ends meanwhile is found at the end of the period.)
  */
 static void end_stall(struct psi_group *group)
 {
@@ -401,7 +394,6 @@ static void end_stall(struct psi_group *group)
 	}
 }
 
-/* The end of a group's period. */
 static void fold_one(struct psi_group *group)
 {
 	bool sampled = atomic_read(&group->nr_active) > 1, was_stalled = group->stalled;
@@ -409,7 +401,7 @@ static void fold_one(struct psi_group *group)
 
 	group->steady = psi_period - group->period == 1;
 	group->period = psi_period;
-	/* A stall that begins meanwhile is found, or says so again. */
+	/* The fold finds a stall that begins meanwhile, or that sets it again. */
 	smp_store_mb(group->stalled, false);
 	group_fold(group, FOLD_PERIOD);
 	unqueue(group);
@@ -425,7 +417,7 @@ static void fold_one(struct psi_group *group)
 	change_begin(group);
 	psi_fold_next(fold, sampled);
 	change_end(group);
-	/* What it is like when it is back, nobody knows. */
+	/* An idle group may have changed when it is back. */
 	fold->sure &= !!atomic_read(&group->queued);
 
 	if (!sampled || !atomic_read(&group->queued) || !atomic_read(&group->sampled))
@@ -440,12 +432,15 @@ static void end_round(void)
 
 	if (!list_empty(&psi_fold_list))
 		start_timer(&psi_fold_timer, until_due());
-	/* The first one, or it would have been seen to. */
+	/* Not served for that long: until now there was no group to sample rarely. */
 	if (psi_rare_at + PSI_RARE_SAMPLE_NS < now)
 		psi_rare_at = next_sample(now, PSI_RARE_SAMPLE_NS);
 	if (list_empty(&psi_sample_list) && !list_empty(&psi_rare_list))
 		start_timer(&psi_sample_timer, max_t(s64, psi_rare_at - now, 0));
-	/* Whoever is pending from now on finds it queued for later. */
+	/*
+	 * Pairs with llist_add(): a group that is added from now on finds it queued for
+	 * later.
+	 */
 	smp_mb();
 	if (!list_empty(&psi_sample_list) || !llist_empty(&psi_sample_pending))
 		start_timer(&psi_sample_timer, until_sample());
@@ -468,7 +463,7 @@ static bool fold_next(void)
 	return true;
 }
 
-/* At each of them, or as many as there is time for. */
+/* Of each group, but of @max groups at once; the others are the next. */
 static void sample_groups(struct list_head *list, unsigned int max)
 {
 	u64 now = local_clock();
@@ -483,7 +478,7 @@ static void sample_groups(struct list_head *list, unsigned int max)
 							 to_sample);
 			if (!group)
 				return;
-			/* That sum is over 2 s. */
+			/* The usual sum is over a whole period. */
 			if (!group->fold.sum.weighted)
 				group_sample(group, now);
 			sample_later(group);
@@ -494,7 +489,7 @@ static void sample_groups(struct list_head *list, unsigned int max)
 		list_splice_init(&psi_sample_round, list);
 }
 
-/* Not at the end of a period, or the moments would not be those that are fixed. */
+/* Not when a period ends, or the moments would not be the fixed ones. */
 static void sample_if_due(void)
 {
 	if (!READ_ONCE(psi_sample_fired))
@@ -512,7 +507,7 @@ static int psi_fold_thread(void *unused)
 	psi_exempt_current();
 
 	while (!kthread_should_stop()) {
-		/* Before a look at what is pending: who comes later starts the timer. */
+		/* Before taking what is pending: whoever comes later starts the timer. */
 		smp_store_mb(psi_fold_fired, false);
 		sample_if_due();
 		begin_round();
@@ -529,12 +524,10 @@ static int psi_fold_thread(void *unused)
 }
 
 /**
- * psi_fold_start - let there be a thread that folds
+ * psi_fold_start - start the thread, which begins with a fold of what is pending
  *
- * The first thing that it does is a fold of what has been left pending.
- *
- * Context: may sleep; there is none.
- * Return: 0, or why there cannot be one.
+ * Context: may sleep; there is no such thread.
+ * Return: 0 or a negative errno.
  */
 int psi_fold_start(void)
 {
@@ -549,16 +542,16 @@ int psi_fold_start(void)
 	psi_fold_timer.function = psi_fold_timer_fn;
 	hrtimer_init(&psi_sample_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
 	psi_sample_timer.function = psi_sample_timer_fn;
-	/* Pairs with psi_group_activate(): who finds a thread finds its timer. */
+	/* Pairs with start_if_later(), which finds the timers with the thread. */
 	smp_store_release(&psi_fold_task, task);
 	wake_up_process(task);
 	return 0;
 }
 
 /**
- * psi_fold_stop - the end of that thread
+ * psi_fold_stop - stop the thread
  *
- * What has not been folded of the system is, so that it does not look new later.
+ * Folds the rest of the system, which would look new later.
  *
  * Context: may sleep; nothing activates a group any more.
  */
@@ -568,7 +561,7 @@ void psi_fold_stop(void)
 
 	if (task) {
 		kthread_stop(task);
-		/* It may fire until here. */
+		/* They may fire until here. */
 		hrtimer_cancel(&psi_fold_timer);
 		hrtimer_cancel(&psi_sample_timer);
 		psi_fold_task = NULL;
@@ -584,10 +577,10 @@ static int __init psi_fold_init(void)
 }
 subsys_initcall(psi_fold_init);
 
-/* ----------------------- The beginning and the end ----------------------- */
+/* ---------------------------- Life of a group ---------------------------- */
 
 /**
- * psi_group_init - a group, never measured
+ * psi_group_init - initialise a group
  * @group:  the group
  * @nodes:  its nodes
  * @active: room for a mask of CPUs, all clear
@@ -613,10 +606,8 @@ void psi_group_init(struct psi_group *group, struct psi_node __percpu *nodes,
 }
 
 /**
- * psi_fold_detach - a group is about to be freed
+ * psi_fold_detach - take a group that is about to be freed off all lists
  * @group: the group, in which nothing happens any more
- *
- * It may be in a list, or on the way there.
  *
  * Context: may sleep.
  */

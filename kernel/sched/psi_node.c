@@ -620,9 +620,7 @@ static __always_inline bool node_account_both(struct psi_node *node, u32 prev_ol
 	return node->acct_parent;
 }
 
-/*
- * Do both nodes count and contribute to the same one, so that neither is above the other?
- */
+/* Do both nodes count and contribute to the same one, so that neither is above the other? */
 static __always_inline bool are_siblings(struct psi_change prev, struct psi_change next)
 {
 	const struct psi_node *a = prev.node, *b = next.node;
