@@ -2,80 +2,75 @@
 /*
  * Pressure stall information: triggers.
  *
- * psi_window.c says what a trigger wants to know. All of one group and state whose openers
- * are of one kind are a monitor: one total, of one moment, at which a thread looks. Here is
- * what makes it look only while there is something to see, and what makes it safe.
+ * psi_window.c decides when a trigger has an event. A monitor has the triggers of one group
+ * and state whose openers are of one kind: a thread samples one total for all of them. This
+ * file makes it sample only while there is something to see, and makes that safe.
  *
- * There are two threads, with nothing in common but the code: psi_poll, of the lowest
- * real-time priority, for triggers whose opener had CAP_SYS_RESOURCE, and
- * psi_poll_user, of normal priority, for those of all others (R-8).
+ * There are two threads, which share only code: psi_poll, of the lowest real-time
+ * priority, for triggers whose opener had CAP_SYS_RESOURCE, and psi_poll_user, of normal
+ * priority, for all others.
  *
- * A monitor that was quiet for a window rests: it is not looked at any more. The group's
- * nodes notify when the state begins (psi_node::notify). That is in the scheduler, where
- * nothing can be woken, so the group's psi_monitors are put on the poller's list of
- * those pending, and an irq_work wakes the thread. While a state is set in
- * psi_monitors::notified, all monitors of that state are being looked at or will be
- * soon, and no more notification is needed:
+ * A monitor that was quiet for a window rests: it is not sampled any more, and the
+ * group's nodes notify when the state begins (psi_node::notify). That is in the
+ * scheduler, where nothing can be woken, so the group's psi_monitors go on the poller's
+ * list of those pending, and an irq_work wakes the thread. While a state is set in
+ * psi_monitors::notified, all monitors of that state are being sampled or will be soon,
+ * and no more notification is needed:
  *
  *	set	by psi_trigger_notify(), under a rq lock
  *	cleared	by the poller, when a monitor is quiet. What happened on a CPU
- *		before its rq lock is taken next is found by looking once more;
+ *		before its rq lock is taken next is found by one more sample;
  *		what happens after that finds the bit clear (rearm_nodes()), sets
  *		it, and that is seen before the monitor rests.
  *
- * Nodes are made to notify only then, once, as nobody needs it while monitors are looked at,
- * and anybody could take rq locks all day if making a trigger took them (R-8). Those of CPUs
- * in psi_group::active are visited. Another one notifies when it leaves idleness, and then
+ * Nodes are made to notify only then, once: nobody needs it while monitors are sampled,
+ * and if making a trigger took rq locks, anybody could take them all day. CPUs in
+ * psi_group::active are visited. Another CPU notifies when it leaves idleness, and then
  * of all states that have triggers:
  *
- *	the poller (rearm_nodes())			a CPU, its rq lock held (notify_from())
+ *	the poller (rearm_nodes())		a CPU, its rq lock held (notify_from())
  *	psi_monitors::watched was set long ago	is put into @active
  *	  barrier				  barrier
  *	is the CPU in @active?			watched?
  *	then, with its rq lock:			then psi_node::notify is set
  *	  psi_node::notify is set
  *
- * At least one of the two finds what the other has written. When a trigger goes nobody visits
- * the nodes. One that notices, as it might follow another one if it did not notify, stops by
- * itself. A trigger that is made meanwhile does not rest before it has visited that CPU,
- * which is after that.
+ * At least one of the two finds what the other has written. When a trigger goes nobody
+ * visits the nodes. A node that notices stops notifying by itself, as it might then
+ * follow another one. A trigger that is made meanwhile rests only after it has visited
+ * that CPU, which is after that.
  *
- * A look at a monitor visits its triggers only if one of them may have an event, or a window
- * of theirs ends. Of neighbours whose windows have become the same, one is visited for all,
- * until one of them may have an event. A trigger whose event nobody has taken is not visited;
- * it comes back when somebody does.
+ * A sample visits the triggers of a monitor only if one of them may have an event, or a
+ * window of theirs ends. Neighbours whose windows have become the same are visited as
+ * one, until one of them may have an event. A trigger whose event nobody has taken is not
+ * visited until somebody takes it.
  *
- * A thread works in steps, each of which takes the lock, does something of limited size and
- * drops it again: take in one group that has notified, look at some triggers. What takes
+ * A thread works in steps. Each takes the lock, does something of limited size (handle
+ * one group that has notified, visit some triggers) and drops the lock. What takes
  * longer, adding up and checking all CPUs, is done without the lock. The monitor may go
  * meanwhile; its group stays (psi_trigger_detach()).
  *
  * Objects:
  *
- *	psi_listener	of an open file. Made at open. /proc: freed when the
- *			file is closed. cgroup: freed when it is closed, or when
- *			the cgroup is removed or switched off, whichever is
- *			first; kernfs has then waited for every operation on
- *			the file, and lets none begin after that.
- *	wait queue	of an open file. Lives as long as the file, in
- *			both cases, because epoll and poll() hold on to it.
- *	psi_trigger	made by write(), which publishes it in its listener;
- *			freed with the listener by psi_trigger_close(). For the
- *			thread it is alive while psi_poller::lock is held.
- *	psi_monitor	made with its first trigger, freed with its last one.
- *	psi_group	of a cgroup: lives until the cgroup is freed, which is
- *			after its files are gone and with them its triggers. It
- *			may then still be pending; psi_trigger_detach().
+ *  - psi_listener: of an open file, made at open. Freed when the file is closed, when its
+ *    cgroup is removed or switched off, or with kernel.psi=0, whichever is first. kernfs and
+ *    procfs have then waited for every operation on the file, and let none begin after that.
+ *  - wait queue: of an open file. Outlives the listener while epoll or poll() holds on to it.
+ *  - psi_trigger: made by write(), which publishes it in its listener; freed with that by
+ *    psi_trigger_close(). For the thread it is alive while psi_poller::lock is held.
+ *  - psi_monitor: made with its first trigger, freed with its last one.
+ *  - psi_group: of a cgroup, lives until the cgroup is freed, which is after its files
+ *    and triggers are gone. It may still be pending then; see psi_trigger_detach().
  *
- * Who calls whom: files and psi_avgs.c call down to here, and so do psi.c and psi_node.c with
- * psi_trigger_notify() and psi_trigger_watched(). This file reads totals from psi_avgs.h, and
- * asks psi.c about nodes by what psi_cpu.h declares.
+ * Calls: files, psi_fold.c and psi_group.c call down to here. So do psi.c and psi_node.c,
+ * with psi_trigger_notify() and psi_trigger_watched(). This file reads totals by
+ * psi_avgs.h, and reaches nodes by psi_cpu.h.
  *
- * Locking: psi_poller::lock (interrupts on) for everything that a thread looks at:
- * its queue, the groups' monitors, triggers but for their @event. Whoever holds it
- * does something of limited size and does not sleep. Order: psi_poller::lock, wait queue.
- * A pointer to a trigger in its listener is set once, by cmpxchg; files are not closed while
- * they are written to or polled.
+ * Locking: psi_poller::lock (interrupts on) for everything that a thread looks at: its
+ * queue, the groups' monitors, and triggers except for their @event. Its holder does
+ * something of limited size and does not sleep. Order: psi_poller::lock, wait queue. The
+ * trigger of a listener is set once, by cmpxchg; files are not closed while they are
+ * written to or polled.
  */
 #include <linux/atomic.h>
 #include <linux/capability.h>
@@ -110,7 +105,7 @@
 #include "psi_trigger.h"
 #include "psi_window.h"
 
-/* The shortest windows, with CAP_SYS_RESOURCE and without, and the longest one. */
+/* The shortest windows, with CAP_SYS_RESOURCE and without, and the longest one. */
 #define PSI_WINDOW_MIN_US		10000
 #define PSI_WINDOW_MIN_US_USER		500000
 #define PSI_WINDOW_MAX_US		10000000
@@ -118,18 +113,18 @@
 /**
  * struct psi_poller - one of the two threads
  * @lock:    see above
- * @looks:   monitors by the time of their next look
- * @current_monitor: what the thread is working on without @lock; NULL if that has gone
+ * @queue:   monitors by the time of their next sample
+ * @current_monitor: what the thread works on without @lock; NULL if that has gone
  * @current_group: and its group, which has to stay
- * @cursor:  how far it is in psi_monitor::triggers of that one
+ * @cursor:  its place in psi_monitor::triggers of @current_monitor
  * @pending: groups in which states have begun, psi_monitors::pending; lockless
  * @work:    wakes the thread from where the scheduler's locks are held
- * @timer:   wakes it at @looks' first
+ * @timer:   wakes it for the first of @queue
  * @task:    the thread
- * @woken:   it has to look at @pending and @looks again
+ * @woken:   it has to check @pending and @queue again
  */
 struct psi_poller {
-	spinlock_t		lock;	/* for all that follows, but for what is lockless */
+	spinlock_t		lock;	/* for all that follows, unless lockless */
 	struct timerqueue_head	queue;
 	struct psi_monitor	*current_monitor;
 	struct psi_group	*current_group;
@@ -149,14 +144,14 @@ static struct psi_poller psi_pollers[PSI_NR_POLLERS];
  * @track:    the total; psi_track::step is 0 until its first trigger is ready
  * @group:    whose pressure
  * @state:    which stall
- * @poller:   whose thread looks at it
- * @nr:       of triggers, those of @triggers and those whose event is still to be taken
+ * @poller:   whose thread samples it
+ * @nr:       number of triggers, in @triggers or with an event still to be taken
  * @triggers: those to be visited
- * @size_max: the longest window that there has been, ns
- * @next_total: up to this total none of @triggers has an event,
- * @next_end: unless it is later than this: a window of theirs ends, ns
- * @next_size: of their shortest window, ns
- * @look:     of psi_poller::looks
+ * @size_max: the longest window so far, ns
+ * @next_total: none of @triggers has an event before the total is so high,
+ * @next_end: or it is so late that a window of theirs ends, ns
+ * @next_size: their shortest window, ns
+ * @next_sample: of psi_poller::queue
  * @member:   of psi_monitors::monitors
  *
  * Locking: psi_poller::lock.
@@ -178,13 +173,13 @@ struct psi_monitor {
 
 /**
  * struct psi_trigger - a trigger
- * @window:  what it wants, or the least of what it and those in @same want; not valid in @same
- * @threshold: what it wants itself, ns
+ * @window:  its window, with the lowest threshold of it and those in @same; not valid in @same
+ * @threshold: its own threshold, ns
  * @monitor: where it belongs
- * @event:   there is one that nobody has taken
+ * @event:   it has an event that nobody has taken
  * @wait:    the listener's
  * @same:    triggers that have come to the same window
- * @link:    of psi_monitor::triggers, of another one's @same, or of none
+ * @link:    of psi_monitor::triggers, of another trigger's @same, or of none
  *
  * Locking: psi_poller::lock, but for @event.
  */
@@ -198,7 +193,7 @@ struct psi_trigger {
 	struct list_head	link;
 };
 
-/* In psi_monitors::notified: they are in psi_poller::pending. */
+/* In psi_monitors::notified: these are in psi_poller::pending. */
 #define PSI_NOTIFY_PENDING	BIT(PSI_NONIDLE)
 
 /* ----------------------- Notified by the scheduler ----------------------- */
@@ -225,11 +220,11 @@ static void notify(struct psi_poller *p, struct psi_monitors *ms, u8 states)
 }
 
 /**
- * psi_trigger_watched - which states have triggers?
+ * psi_trigger_watched - the states that have triggers
  * @group: a group
  *
  * Context: any; for nodes, the CPU's rq lock held.
- * Return: mask of enum psi_state, stalls only. No trigger needs to be notified of others.
+ * Return: mask of enum psi_state, stalls only. Triggers need no notification of others.
  */
 u8 psi_trigger_watched(const struct psi_group *group)
 {
@@ -237,7 +232,7 @@ u8 psi_trigger_watched(const struct psi_group *group)
 	int i;
 
 	for (i = 0; i < PSI_NR_POLLERS; i++)
-		/* Pairs with the one in trigger_stop(). */
+		/* Pairs with trigger_stop(). */
 		states |= smp_load_acquire(&group->monitors[i].watched);
 	return states;
 }
@@ -247,7 +242,7 @@ u8 psi_trigger_watched(const struct psi_group *group)
  * @group:  the node's group
  * @states: mask of enum psi_state, stalls only
  *
- * Monitors that rest again have the node notify again.
+ * When monitors rest again, they make the node notify again.
  *
  * Context: rq lock held.
  */
@@ -261,7 +256,7 @@ void psi_trigger_notify(struct psi_group *group, u8 states)
 }
 
 #ifdef CONFIG_PSI_DEBUG
-/* Of which states does an active node have to notify? Its CPU's rq lock is held. */
+/* The states of which an active node has to notify; its CPU's rq lock is held. */
 u8 psi_trigger_resting(const struct psi_group *group)
 {
 	const struct psi_monitors *ms;
@@ -269,7 +264,7 @@ u8 psi_trigger_resting(const struct psi_group *group)
 
 	for (ms = group->monitors; ms < group->monitors + PSI_NR_POLLERS; ms++) {
 		notified = atomic_read(&ms->notified);
-		/* Before @resting: a monitor that is notified rests until the poller comes. */
+		/* Before @resting: a notified monitor still rests until the poller comes. */
 		smp_rmb();
 		states |= READ_ONCE(ms->resting) & ~notified;
 	}
@@ -308,7 +303,7 @@ static void dequeue(struct psi_monitor *m)
 		timerqueue_del(&m->poller->queue, &m->next_sample);
 }
 
-/* Nothing to look for: all of them have an event that nobody has taken. */
+/* All triggers have an event that nobody has taken. */
 static bool is_idle(const struct psi_monitor *m)
 {
 	return list_empty(&m->triggers);
@@ -336,8 +331,8 @@ static void resume(struct psi_monitor *m, u64 now)
 }
 
 /*
- * Nothing has happened until @seen. Whatever happens from now on does notify, unless
- * the state has already begun again. Return: false if it has.
+ * Nothing has happened since the total was @seen. From now on, nodes notify when the
+ * state begins. Return: false if it has begun already.
  */
 static bool rearm_nodes(struct psi_group *group, struct psi_monitors *ms, enum psi_state state,
 			u64 seen)
@@ -346,10 +341,10 @@ static bool rearm_nodes(struct psi_group *group, struct psi_monitors *ms, enum p
 	int cpu;
 
 	/*
-	 * A full barrier, which pairs with the one in psi_group_activate(): a CPU that is not
-	 * yet in @active will notify. Of the others, a state that has begun without
-	 * notifying has done so before our turn with the rq lock: either it is
-	 * still there, or the total has grown.
+	 * A full barrier, which pairs with the one in psi_group_activate(): a CPU that is
+	 * not yet in @active will notify. On any other, a state that has begun without
+	 * notifying has done so before our turn with the rq lock: either it still lasts,
+	 * or the total has grown.
 	 */
 	atomic_fetch_andnot(BIT(state), &ms->notified);
 	for_each_cpu(cpu, group->active) {
@@ -402,7 +397,7 @@ static void try_to_rest(struct psi_poller *p, struct psi_monitor *m, u64 now)
 	if (!retake_lock(p))
 		return;
 
-	/* It may have begun since then, or there is a new trigger. */
+	/* The state may have begun since then, or there is a new trigger. */
 	if (over && !(atomic_read(&ms->notified) & BIT(state)) && is_quiet(m))
 		set_resting(m, true);
 	else
@@ -417,9 +412,9 @@ static const char * const stall_names[PSI_NR_STALLS] = {
 };
 
 /*
- * Without saying what for: everybody has to ask the file, and who asks first has the event.
- * Told of EPOLLPRI, io_uring would not look at it, and aio would not ask. All of them: one
- * that waits exclusively, and wants something else, would keep it from others.
+ * No key, so that all waiters ask the file, and the first one gets the event: with
+ * EPOLLPRI, io_uring would not look at it and aio would not ask. And wake all: an
+ * exclusive waiter for something else would keep the event from others.
  */
 static void wake_waiters(wait_queue_head_t *wait)
 {
@@ -437,7 +432,7 @@ static void fire(struct psi_trigger *t, u64 stall)
 	wake_waiters(t->wait);
 }
 
-/* Which look at it will be the next that is of interest to a trigger? */
+/* Update which sample of the monitor will matter next. */
 static void expect(struct psi_monitor *m, const struct psi_window *w)
 {
 	m->next_total = min(m->next_total, psi_window_least_total(w));
@@ -445,7 +440,7 @@ static void expect(struct psi_monitor *m, const struct psi_window *w)
 	m->next_size = min(m->next_size, w->size);
 }
 
-/* One of those that have the window of @t gets one of its own, before it in the list. */
+/* Give one of those that share @t's window its own, before @t in the list. */
 static struct psi_trigger *part(struct psi_trigger *t)
 {
 	struct psi_trigger *other = list_first_entry(&t->same, struct psi_trigger, link);
@@ -456,7 +451,7 @@ static struct psi_trigger *part(struct psi_trigger *t)
 	return other;
 }
 
-/* If it has come to the window of the one before it. */
+/* Share the window of the trigger before, if the two are the same now. */
 static void join_previous(struct psi_trigger *t)
 {
 	struct psi_trigger *prev = list_prev_entry(t, link);
@@ -471,8 +466,8 @@ static void join_previous(struct psi_trigger *t)
 }
 
 /*
- * Return: the trigger to go on with, after a pause: @next if there has been an event, as those
- * who wait for it may be many; @t itself while others have its window. Or NULL.
+ * Return: the trigger to continue with after a pause, or NULL for no pause: @next after
+ * an event, as it may have many waiters; @t while others share its window.
  */
 static struct psi_trigger *visit(struct psi_trigger *t, struct psi_trigger *next)
 {
@@ -501,10 +496,10 @@ static struct psi_trigger *visit(struct psi_trigger *t, struct psi_trigger *next
 	return NULL;
 }
 
-/* Triggers that are visited while the lock is held. */
+/* Triggers that are visited per hold of the lock. */
 #define PSI_VISITS	32
 
-/* Those that come meanwhile are put at the end. Return: false if the monitor has gone. */
+/* New triggers are added at the end. Return: false if the monitor has gone. */
 static bool visit_triggers(struct psi_poller *p, struct psi_monitor *m)
 {
 	struct psi_trigger *t, *next, *resume;
@@ -564,7 +559,6 @@ static void sample_monitor(struct psi_poller *p, struct psi_monitor *m)
 		queue_monitor(m, when);
 }
 
-/* All monitors that rest of the states that have begun are to be looked at. */
 static void resume_notified(struct psi_monitors *ms)
 {
 	int notified = atomic_fetch_andnot(PSI_NOTIFY_PENDING, &ms->notified);
@@ -620,10 +614,7 @@ static bool poll_step(struct psi_poller *p, u64 now, ktime_t *next)
 	return more;
 }
 
-/*
- * A hard one, as a soft one may need another thread to run for it, whose running
- * would be activity.
- */
+/* Hard, because a soft one may need another thread, which would be activity. */
 static enum hrtimer_restart poller_timer_fn(struct hrtimer *timer)
 {
 	wake_poller(container_of(timer, struct psi_poller, timer));
@@ -654,7 +645,7 @@ static int psi_poll_thread(void *poller)
 		sched_set_fifo_low(current);
 
 	while (!kthread_should_stop()) {
-		/* Before a look at what is pending: who comes later wakes us. */
+		/* Before checking what is pending: whoever comes later wakes the thread. */
 		smp_store_mb(p->woken, false);
 
 		now = ktime_get_ns();
@@ -678,8 +669,8 @@ static struct psi_monitor *find_monitor(struct psi_monitors *ms, enum psi_state 
 }
 
 /*
- * One trigger more, in the monitor of its state; if there is none, that is @added. Return: the
- * monitor.
+ * Add a trigger to the monitor of its state, which is @added if there is none. Return:
+ * the monitor.
  */
 static struct psi_monitor *join_monitor(struct psi_monitors *ms, struct psi_monitor *added)
 {
@@ -699,7 +690,7 @@ static struct psi_monitor *join_monitor(struct psi_monitors *ms, struct psi_moni
 	return m;
 }
 
-/* One less. Nodes find out by themselves. */
+/* Nodes notice by themselves that a trigger is gone. */
 static void trigger_stop(struct psi_trigger *t)
 {
 	struct psi_monitor *m = t->monitor;
@@ -718,10 +709,10 @@ static void trigger_stop(struct psi_trigger *t)
 		m = NULL;
 	} else {
 		set_resting(m, false);
-		/* A node that sees it does not notify any more, and need not (psi_debug.c). */
+		/* A node that sees this stops notifying; psi_debug.c finds @resting clear. */
 		smp_store_release(&ms->watched, ms->watched & ~BIT(m->state));
 		list_del(&m->member);
-		/* Nor does the thread wake up for it. */
+		/* The thread need not wake up for it, either. */
 		if (first_monitor(p) == m)
 			wake_poller(p);
 		dequeue(m);
@@ -734,7 +725,7 @@ static void trigger_stop(struct psi_trigger *t)
 	kfree(m);
 }
 
-/* From now on it is visited. */
+/* Visit the trigger from now on. */
 static void trigger_join(struct psi_trigger *t, u64 now)
 {
 	struct psi_monitor *m = t->monitor;
@@ -743,7 +734,7 @@ static void trigger_join(struct psi_trigger *t, u64 now)
 	m->size_max = max(m->size_max, t->window.size);
 	expect(m, &t->window);
 	m->track.step = min(m->track.step, div_u64(m->next_size, PSI_SAMPLES_PER_WINDOW));
-	/* The thread comes back to it, or may be late for it already. */
+	/* Nodes will notify, or the thread returns to it, early enough. */
 	if (is_resting(m) || m == m->poller->current_monitor ||
 	    (is_queued(m) && m->next_sample.expires <= sample_time(m, now)))
 		return;
@@ -757,7 +748,7 @@ static void trigger_start(struct psi_trigger *t)
 	struct psi_monitor *m = t->monitor;
 	u64 total, when;
 
-	/* Before the lock: it may take a while, and what comes after that counts. */
+	/* Without the lock, as it may take a while. What comes after that counts. */
 	total = psi_group_total(m->group, m->state, &when);
 
 	spin_lock(&m->poller->lock);
@@ -769,7 +760,7 @@ static void trigger_start(struct psi_trigger *t)
 	spin_unlock(&m->poller->lock);
 }
 
-/* Its event has been taken. What it missed since the end of its window is lost. */
+/* Its event has been taken. What it missed since the end of its window is lost. */
 static void trigger_again(struct psi_trigger *t)
 {
 	struct psi_poller *p = t->monitor->poller;
@@ -786,7 +777,7 @@ static void trigger_again(struct psi_trigger *t)
 	spin_unlock(&p->lock);
 }
 
-/* What has been written. */
+/* What was written to a pressure file. */
 struct psi_trigger_spec {
 	enum psi_state	state;
 	unsigned int	threshold_us;
@@ -834,13 +825,13 @@ static bool is_allowed(const struct psi_trigger_spec *spec)
 	       spec->threshold_us && spec->threshold_us <= spec->window_us;
 }
 
-/* To ask for it is not worth an audit record: who has no such privilege gets a trigger, too. */
+/* Without an audit record: callers without the privilege get a trigger, too. */
 static bool is_privileged(const struct file *file)
 {
 	return !security_capable(file->f_cred, &init_user_ns, CAP_SYS_RESOURCE, CAP_OPT_NOAUDIT);
 }
 
-/* The memory is theirs to pay for, as anybody may make one. */
+/* The caller's memcg is charged, as anybody may make triggers. */
 static struct psi_trigger *new_trigger(struct psi_listener *l, struct psi_group *group,
 				       const struct psi_trigger_spec *spec)
 {
@@ -877,16 +868,15 @@ static struct psi_trigger *new_trigger(struct psi_listener *l, struct psi_group 
 }
 
 /**
- * psi_trigger_write - make the trigger that was written to a file (R-12)
+ * psi_trigger_write - make the trigger that was written to a file
  * @l:     the file
  * @group: whose pressure it shows
  * @res:   of what
  * @file:  whose opener's privileges count
  * @text:  "<some|full> <threshold us> <window us>"
  *
- * Context: may sleep. The group must not go away meanwhile, nor the file be
- * closed.
- * Return: 0; -ENODEV if it has ended; -EBUSY if there is a trigger already; -EINVAL for any
+ * Context: may sleep. The group must not go away, and the file not be closed, meanwhile.
+ * Return: 0; -ENODEV if the file has ended; -EBUSY if it has a trigger; -EINVAL for any
  * other text, or a window that is too short for @file's opener; -EOPNOTSUPP for PSI_IRQ
  * without a clock for interrupts; -ENOMEM.
  */
@@ -918,7 +908,7 @@ int psi_trigger_write(struct psi_listener *l, struct psi_group *group,
 		return -ENOMEM;
 
 	if (cmpxchg_release(&l->trigger, NULL, t)) {
-		/* Somebody else was faster. */
+		/* Another write was faster. */
 		trigger_stop(t);
 		kfree(t);
 		return -EBUSY;
@@ -932,22 +922,22 @@ int psi_trigger_write(struct psi_listener *l, struct psi_group *group,
  * @file: the file
  * @pt:   as poll() has it
  *
- * Of several who wait for one file, one gets the event; the others go on waiting.
+ * Of several waiters for one file, one gets the event; the others go on waiting.
  *
- * Return: EPOLLPRI if there was an event since it was last asked for; EPOLLERR if
- * there is no trigger, or it has ended.
+ * Return: EPOLLPRI if there was an event since the last call; EPOLLERR if there is no
+ * trigger, or it has ended.
  */
 __poll_t psi_trigger_poll(struct psi_listener *l, struct file *file,
 			  poll_table *pt)
 {
-	/* Pairs with the cmpxchg of psi_trigger_write(): all of it is there. */
+	/* Pairs with the cmpxchg of psi_trigger_write(): the trigger is complete. */
 	struct psi_trigger *t = smp_load_acquire(&l->trigger);
 
 	poll_wait(file, l->wait, pt);
 	if (!t || READ_ONCE(l->ended))
 		return DEFAULT_POLLMASK | EPOLLERR | EPOLLPRI;
 
-	/* Who waits for something else does not take the event away. */
+	/* A caller that waits for something else leaves the event alone. */
 	if (!(poll_requested_events(pt) & EPOLLPRI) || !xchg(&t->event, 0))
 		return DEFAULT_POLLMASK;
 	trigger_again(t);
@@ -955,8 +945,8 @@ __poll_t psi_trigger_poll(struct psi_listener *l, struct file *file,
 }
 
 /**
- * psi_trigger_close - the end of a listener
- * @l: the listener; nobody uses it, but somebody may wait
+ * psi_trigger_close - remove the trigger of a listener, and wake its waiters
+ * @l: the listener, which nobody uses any more, except for waiters
  *
  * Context: may sleep.
  */
@@ -986,12 +976,12 @@ void psi_monitors_init(struct psi_group *group)
 }
 
 /**
- * psi_trigger_detach - a group without triggers is about to be freed
- * @group: the group
+ * psi_trigger_detach - let pollers drop a group that is about to be freed
+ * @group: the group, without triggers
  *
- * It may still be pending: see to those before it. Or a poller is still about it: until it
- * has cleared current_group, and then for as long as it holds the lock, which keeps the
- * memory (call_rcu()).
+ * If it is still pending, handle those before it. If a poller works on it, wait for
+ * current_group to be cleared; after that it uses the group only under its lock, which
+ * keeps the memory (call_rcu()).
  *
  * Context: may sleep.
  */
@@ -1067,10 +1057,10 @@ static void poller_stop(struct psi_poller *p)
 }
 
 /**
- * psi_pollers_start - let there be threads that look at triggers
+ * psi_pollers_start - start the threads that serve triggers
  *
- * Context: may sleep; there are none.
- * Return: 0, or why there cannot be any.
+ * Context: may sleep; there are no such threads.
+ * Return: 0 or a negative errno.
  */
 int psi_pollers_start(void)
 {
@@ -1084,7 +1074,7 @@ int psi_pollers_start(void)
 }
 
 /**
- * psi_pollers_stop - the end of those threads
+ * psi_pollers_stop - stop these threads
  *
  * Context: may sleep; there are no triggers, and nothing notifies any more.
  */
