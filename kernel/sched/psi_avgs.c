@@ -2,20 +2,19 @@
 /*
  * Pressure stall information: from the CPUs of a group to its totals and averages.
  *
- * The first half is arithmetic and knows nothing but its arguments. The second half reads.
+ * The first half is arithmetic on its arguments. The second half reads.
  *
- * A fold, see psi_fold.c, makes what the times of the CPUs have grown by part of the totals,
- * and at the end of a period of 2 s a sample of the averages. Nobody else changes anything
- * of that (R-17). A reader adds up, in a copy, what has grown since, and shows what a fold
- * would make of it now. As that may become less when other CPUs get busy, but no total that
- * is shown may go back, psi_group::shown keeps what was.
+ * A fold, see psi_fold.c, adds the growth of the CPUs' times to the totals, and at the
+ * end of a period of 2 s makes it a sample of the averages. Nobody else changes any of
+ * that. A reader adds up in a copy what has grown since, and shows what a fold would make
+ * of it now. That may become less when other CPUs get busy, but no total that is shown
+ * may go back, so psi_group::shown keeps what was.
  *
- * psi_fold.c calls down to here; of nodes and runqueues this file knows what psi_cpu.h
- * offers.
+ * psi_fold.c calls down to here; this file reaches nodes and runqueues by psi_cpu.h.
  *
- * Locking: psi_group::fold and psi_node::folded are read under psi_group::seq, and the times
- * of nodes as psi_cpu_times() says. psi_group::shown_lock (no preemption, a few instructions)
- * for what has been shown.
+ * Locking: psi_group::fold and psi_node::folded are read under psi_group::seq, and the
+ * times of nodes as psi_cpu_times() says. psi_group::shown_lock (no preemption, a few
+ * instructions) protects what has been shown.
  */
 #include <linux/cpumask.h>
 #include <linux/jump_label.h>
@@ -40,17 +39,15 @@ static const unsigned long psi_decay[PSI_NR_AVGS] = { 1677, 1981, 2034 };
 /* ---------------------------- Arithmetic ---------------------------- */
 
 /*
- * With n bits in the longest time and weight, and up to 2^13 CPUs, the sum of
- * the products has 2n + 13 bits. Beyond n = 25 (34 s; a period has 21) weights
- * must give up as many low bits as it takes to stay within 64. After 73 minutes
- * they still have 19.
+ * With n bits in the longest time and weight, and up to 2^13 CPUs, the sum of the
+ * products has 2n + 13 bits. Beyond n = 25 (34 s; a period has 21) weights must give up
+ * as many low bits as it takes to stay within 64. After 73 minutes they still have 19.
  */
 static unsigned int sum_shift(u32 longest)
 {
 	return max(2 * fls(longest) + 13 - 64, 0);
 }
 
-/* From now on, weights have fewer bits. */
 static void sum_shorten(struct psi_sum *sum, unsigned int shift)
 {
 	unsigned int more = shift - sum->shift;
@@ -77,11 +74,11 @@ static void sum_add_weighted(struct psi_sum *sum, const u32 times[], u32 states)
 }
 
 /**
- * psi_sum_add - add one CPU (R-4)
- * @sum:   the sum; before the first CPU all zeros, but for @weighted
- * @times: what its times have grown by since the last fold, units; none is longer than
- *         the time not idle
- * @states: mask of those that have, PSI_NONIDLE among them
+ * psi_sum_add - add one CPU
+ * @sum:    the sum; before the first CPU all zeros, except for @weighted
+ * @times:  growth of its times since the last fold, units; none is longer than the time not
+ *          idle
+ * @states: mask of those that have grown, PSI_NONIDLE among them
  */
 void psi_sum_add(struct psi_sum *sum, const u32 times[], u16 states)
 {
@@ -98,7 +95,7 @@ void psi_sum_add(struct psi_sum *sum, const u32 times[], u16 states)
 	sum->longest = max(sum->longest, times[PSI_NONIDLE]);
 }
 
-/* In units, at least and at most: in how much of @span was any CPU not idle? */
+/* At least and at most: in how much of @span was any CPU not idle? In units. */
 static u64 least_busy(const struct psi_sum *sum)
 {
 	return sum->longest;
@@ -109,7 +106,7 @@ static u64 most_busy(const struct psi_sum *sum, u64 span)
 	return max(min(span, sum->weight), least_busy(sum));
 }
 
-/* Who knows little thinks that tasks are alone, and does not take a chance for more than it is. */
+/* With few samples, assume that tasks are alone, and do not make much of chance. */
 #define PRIOR_SAMPLES	(4 * PSI_SAMPLE_ONE)
 
 static void add_samples(struct psi_samples *samples, const struct psi_samples *more)
@@ -125,8 +122,8 @@ static void add_samples(struct psi_samples *samples, const struct psi_samples *m
 }
 
 /**
- * psi_fold_sample - how many CPUs are busy?
- * @fold: what is known of the group
+ * psi_fold_sample - note how many CPUs are busy
+ * @fold: the group as of the last fold
  * @cpus: how many are not idle
  */
 void psi_fold_sample(struct psi_fold *fold, u64 cpus)
@@ -138,18 +135,18 @@ void psi_fold_sample(struct psi_fold *fold, u64 cpus)
 }
 
 /**
- * psi_sum_busy - time in which at least one CPU was not idle (R-4)
- * @sum:   all CPUs
- * @span:  the time since the last fold, units
- * @looks: what has been seen at the folds before
+ * psi_sum_busy - time in which at least one CPU was not idle
+ * @sum:     all CPUs
+ * @span:    the time since the last fold, units
+ * @samples: those before that fold
  *
- * n = CPUs that are not idle at a look, b = is there any, W = sum(w[i]), P = @span:
+ * n = CPUs that are not idle at a sample, b = is there any, W = sum(w[i]), P = @span:
  *
  *	U = P * mean(b) + (W - P * mean(n)) * cov(b, n) / var(n)
  *
- * (a regression estimate). W is known, and corrects what looks say: it decides alone where n
- * is always 0 or the same number, and not at all where some CPU is always busy. If there were
- * no looks, what is certain.
+ * (a regression estimate). W is known, and corrects the samples: it decides alone where n
+ * is always 0 or the same number, and not at all where some CPU is always busy. Without
+ * samples, what is certain.
  *
  * Return: units.
  */
@@ -163,7 +160,7 @@ u64 psi_sum_busy(const struct psi_sum *sum, u64 span, const struct psi_samples *
 	busy = mul_u64_u64_div_u64(span, samples->busy, samples->nr);
 	weight = mul_u64_u64_div_u64(span, samples->cpus, samples->nr);
 	cov = samples->cpus * (samples->nr - samples->busy);
-	/* n is whole, so this is no less; but what the sums have lost is. */
+	/* n is an integer, so this is no less than cov; but the sums have lost a little. */
 	var = max(samples->squares * samples->nr - samples->cpus * samples->cpus, cov);
 	if (cov && sum->weight >= weight)
 		busy += mul_u64_u64_div_u64(sum->weight - weight, cov, var);
@@ -173,9 +170,9 @@ u64 psi_sum_busy(const struct psi_sum *sum, u64 span, const struct psi_samples *
 }
 
 /**
- * psi_sum_ns - the stall time of the whole group (R-4)
+ * psi_sum_ns - the stall time of a group
  * @sum:   all CPUs
- * @state: which of the stalls, or of the two that are because of a quota
+ * @state: one of the stalls, or of the two that are because of a quota
  * @busy:  psi_sum_busy()
  *
  *	t[i] = time stalled, w[i] = time not idle, of CPU i, U = @busy
@@ -198,7 +195,7 @@ u64 psi_sum_ns(const struct psi_sum *sum, enum psi_state state, u64 busy)
 	       div64_u64(rest << PSI_UNIT_SHIFT, sum->weight);
 }
 
-/* So many periods of the same percentage, fixed point. */
+/* @nr periods of the same percentage, which is fixed point. */
 static void avg_periods(unsigned long avg[], unsigned long percent, u64 nr)
 {
 	int i;
@@ -209,7 +206,7 @@ static void avg_periods(unsigned long avg[], unsigned long percent, u64 nr)
 }
 
 /**
- * psi_avg_sample - decay averages by one sample (R-5)
+ * psi_avg_sample - decay averages by one sample
  * @avg:     PSI_NR_AVGS averages, percent, fixed point
  * @missed:  number of periods without a sample, before this one
  * @stalled: stall time, ns
@@ -227,7 +224,7 @@ void psi_avg_sample(unsigned long avg[], u64 missed, u64 stalled, u64 span)
 		avg[i] = calc_load(avg[i], psi_decay[i], percent);
 }
 
-/* So many periods, at whose end there is so much. Return: what is left for the next one. */
+/* @stalled fills @missed periods from their end. Return: what is left for the next one. */
 static u64 average_missed(struct psi_stall *stall, u64 missed, u64 stalled)
 {
 	u64 full, part, left = 0;
@@ -244,19 +241,19 @@ static u64 average_missed(struct psi_stall *stall, u64 missed, u64 stalled)
 }
 
 /**
- * psi_stall_average - bring what a total has grown by into its averages (R-5)
+ * psi_stall_average - bring the growth of a total into its averages
  * @stall:  the stall
- * @missed: number of periods that have gone by without a fold, before the last one
+ * @missed: number of periods without a fold, before the last one
  * @span:   length of the last one, ns
  *
- * The growth fills the time from its end: the last period, then those that were
- * missed, as many as it suffices for. What was before them counts as zeros:
+ * The growth fills the time from its end: the last period, then as many of the missed
+ * ones as it suffices for. Those before count as zeros:
  *
  *	missed:  0   0   part  100 %  100 %   last: 100 %
  *	                 |<------- growth -------->|
  *
- * What is more than all of that, because clocks of two CPUs do not agree, stays for
- * the next period, but no more than that can take.
+ * What is more than all of that, because clocks of two CPUs do not agree, stays for the
+ * next period, but at most as much as that can take.
  */
 void psi_stall_average(struct psi_stall *stall, u64 missed, u64 span)
 {
@@ -269,13 +266,13 @@ void psi_stall_average(struct psi_stall *stall, u64 missed, u64 span)
 	stall->averaged = stall->total - left;
 }
 
-/* Something to bring into the averages, or something in them that decays. */
+/* Is there growth to be averaged, or an average that decays? */
 static bool is_alive(const struct psi_stall *stall)
 {
 	return stall->total != stall->averaged || stall->avg[0] | stall->avg[1] | stall->avg[2];
 }
 
-/* One period has ended, and perhaps more before it. */
+/* One period has ended, and perhaps more before it. */
 static void account_averages(struct psi_fold *fold, u64 now)
 {
 	u64 missed = div64_u64(now - fold->avgs_due, PSI_PERIOD_NS);
@@ -291,13 +288,13 @@ static void account_averages(struct psi_fold *fold, u64 now)
 }
 
 /**
- * psi_fold_account - what a fold has found becomes totals and averages (R-5)
- * @fold:   what is known of the group
- * @now:    time of the fold, ns
- * @growth: what each of PSI_NR_STATES has grown by since the last one, ns
+ * psi_fold_account - add what a fold has found to totals and averages
+ * @fold:   the group as of the last fold
+ * @now:    time of this fold, ns
+ * @growth: growth of each of PSI_NR_STATES since the last one, ns
  *
- * If averages are late by whole periods, there was nobody to see to them:
- * nothing happened, the thread got no CPU, or a virtual machine was stopped.
+ * Averages are late by whole periods if nothing happened, the thread got no CPU, or a
+ * virtual machine was stopped.
  */
 void psi_fold_account(struct psi_fold *fold, u64 now, const u64 growth[])
 {
@@ -312,7 +309,7 @@ void psi_fold_account(struct psi_fold *fold, u64 now, const u64 growth[])
 		account_averages(fold, now);
 }
 
-/* By how much what looks say may change the growth of a stall, ns */
+/* How much of a stall's growth depends on samples, ns. */
 static u64 doubt_of(const struct psi_sum *sum, u64 span)
 {
 	u64 apart = most_busy(sum, span) - least_busy(sum), time = 0;
@@ -326,8 +323,8 @@ static u64 doubt_of(const struct psi_sum *sum, u64 span)
 }
 
 /*
- * A group that stalls more than it did is looked at often from now on. What has been seen so far
- * may not hold any more: what is certain, counts.
+ * A group that stalls more than it did will be sampled often. The samples so far may not
+ * hold any more: count what is certain.
  */
 static u64 busy_since(const struct psi_fold *fold, u64 span)
 {
@@ -337,8 +334,8 @@ static u64 busy_since(const struct psi_fold *fold, u64 span)
 }
 
 /**
- * psi_fold_growth - what the group's states have grown by (R-4)
- * @fold:   what is known of the group; all CPUs are in its sum
+ * psi_fold_growth - growth of a group's states since the last fold
+ * @fold:   the group as of that; all CPUs are in its sum
  * @now:    ns
  * @growth: PSI_NR_STATES of them, ns
  */
@@ -351,7 +348,7 @@ void psi_fold_growth(const struct psi_fold *fold, u64 now, u64 growth[])
 	for (left = fold->sum.states & ~BIT(PSI_NONIDLE); left; left &= left - 1)
 		growth[__ffs(left)] = psi_sum_ns(&fold->sum, __ffs(left), busy);
 
-	/* Somebody, somewhere, is always on a CPU: no such state */
+	/* The system has no such state: some task is always on a CPU. */
 	if (fold->is_system) {
 		growth[PSI_CPU_FULL] = 0;
 		growth[PSI_QUOTA_FULL] = 0;
@@ -359,8 +356,8 @@ void psi_fold_growth(const struct psi_fold *fold, u64 now, u64 growth[])
 }
 
 /**
- * psi_fold_end - a fold is done
- * @fold: what is known of the group; all CPUs are in its sum
+ * psi_fold_end - finish a fold
+ * @fold: the group as of the last fold; all CPUs are in its sum
  * @now:  ns
  */
 void psi_fold_end(struct psi_fold *fold, u64 now)
@@ -372,7 +369,7 @@ void psi_fold_end(struct psi_fold *fold, u64 now)
 	fold->stalled |= !!(fold->sum.states & PSI_STALLS);
 	fold->doubt += doubt_of(&fold->sum, (now - fold->at) >> PSI_UNIT_SHIFT);
 	fold->sure &= fold->doubt <= PSI_DOUBT_NS;
-	/* Where nothing has run at all, how much runs at a time is no question. */
+	/* Samples of a time in which nothing ran do not tell how much runs at once. */
 	if (fold->seen.nr && fold->sum.weight)
 		add_samples(&fold->samples, &fold->seen);
 
@@ -383,8 +380,8 @@ void psi_fold_end(struct psi_fold *fold, u64 now)
 
 /**
  * psi_fold_next - begin the next period
- * @fold:   what is known of the group, after a fold
- * @looked: will it be looked at?
+ * @fold:    the group, after a fold
+ * @sampled: will it be sampled?
  */
 void psi_fold_next(struct psi_fold *fold, bool sampled)
 {
@@ -432,15 +429,15 @@ static void add_cpu(struct psi_group *group, int cpu, u16 states, struct psi_sum
 		psi_sum_add(sum, times, states);
 }
 
-/* All of one resource. */
+/* All stalls of one resource. */
 static u16 stalls_of(enum psi_state stall)
 {
 	return stall == PSI_IRQ_FULL ? BIT(stall) : 3 << (stall & ~1);
 }
 
 /*
- * What a fold would find of these states now, of one moment. That another one begins
- * meanwhile, or goes on, happens some dozen times in 2 s.
+ * What a fold would find of these states now, at one moment. A write of the thread, which
+ * makes it retry, happens some dozen times in 2 s.
  */
 static void look_ahead(struct psi_group *group, u16 states, struct psi_fold *fold, u64 *when)
 {
@@ -460,15 +457,18 @@ static void look_ahead(struct psi_group *group, u16 states, struct psi_fold *fol
 	} while (read_seqcount_retry(&group->seq, seq));
 
 	psi_fold_growth(fold, now, growth);
-	/* It is the thread's turn, unless nothing happens, or it is held up: it does not come. */
+	/*
+	 * Averages are left to the thread, unless the group is idle or the thread does
+	 * not come.
+	 */
 	if (fold->sum.weight && now < fold->avgs_due + PSI_PERIOD_NS)
 		fold->avgs_due = max(fold->avgs_due, now + 1);
 	psi_fold_account(fold, now, growth);
 }
 
 /*
- * Not less than somebody has seen; and where all are stalled some are, so "full" has not grown
- * by more than "some", though it may be that both were too much a moment ago.
+ * Show no less than before. Where all are stalled some are, so "full" grows by no more
+ * than "some", even if both were too high a moment ago.
  */
 static void show_stalls(u64 shown[], struct psi_stall *readings, unsigned int nr)
 {
@@ -484,10 +484,10 @@ static void show_stalls(u64 shown[], struct psi_stall *readings, unsigned int nr
 }
 
 /**
- * psi_group_read - what a group's stalls amount to now (R-6)
+ * psi_group_read - read a group's stalls as of now
  * @group:    the group
  * @first:    first stall to read
- * @nr:       how many: all of a resource, or "some" for itself, which nobody sees then
+ * @nr:       how many: all of a resource, or "some" alone, which is then not shown to anybody
  * @readings: room for @nr; all are of one moment
  *
  * Context: process.
@@ -509,7 +509,7 @@ void psi_group_read(struct psi_group *group, enum psi_state first,
 }
 
 /**
- * psi_group_read_split - why a group's tasks have waited for a CPU, up to now (R-19)
+ * psi_group_read_split - why a group's tasks have waited for a CPU, as of now
  * @group: the group
  * @split: is filled in; all of it is of one moment
  *
@@ -538,13 +538,13 @@ void psi_group_read_split(struct psi_group *group, struct psi_cpu_split *split)
 }
 
 /**
- * psi_group_total - stall time, and of what moment it is
+ * psi_group_total - stall time of a group, and when
  * @group: the group
  * @stall: which stall
  * @when:  CLOCK_MONOTONIC, ns
  *
  * Context: process.
- * Return: ns. What is provisional of it may go back a little.
+ * Return: ns. As part of it is provisional, it may go back a little.
  */
 u64 psi_group_total(struct psi_group *group, enum psi_state stall, u64 *when)
 {
@@ -555,7 +555,7 @@ u64 psi_group_total(struct psi_group *group, enum psi_state stall, u64 *when)
 }
 
 /**
- * psi_system_some_us - stall time of the system, up to this moment
+ * psi_system_some_us - stall time of the system, as of now
  * @res: the resource; not PSI_IRQ, which has no "some"
  *
  * Context: process.

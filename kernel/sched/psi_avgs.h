@@ -28,7 +28,7 @@
 #define PSI_NR_AVGS		3
 
 /**
- * struct psi_sum - per-CPU times on their way to one number (R-4)
+ * struct psi_sum - times of the CPUs, to be combined to one number
  * @time:     for each state, sum of times, units; with @weighted of time * weight
  * @weight:   sum of the times not idle, units
  * @longest:  the longest of those
@@ -45,13 +45,13 @@ struct psi_sum {
 	bool		weighted;
 };
 
-/* What one look counts in struct psi_samples: it fades, and what it loses then is little. */
+/* Weight of one sample in struct psi_samples: large, so that fading loses little. */
 #define PSI_SAMPLE_ONE		1024
 
 /**
- * struct psi_samples - how many CPUs of a group are not idle, n, while some are now and then
- * @nr:      of looks; those before fade, by an eighth in a period, as in all below
- * @busy:    of looks that found any
+ * struct psi_samples - how many CPUs of a group, n, are not idle when it is sampled
+ * @nr:      number of samples; older ones fade, by an eighth per period, as in all below
+ * @busy:    samples that found any
  * @cpus:    sum of n
  * @squares: sum of n * n
  *
@@ -67,7 +67,7 @@ struct psi_samples {
 /**
  * struct psi_stall - one stall of a group
  * @total:    time folded so far, ns
- * @averaged: that part of @total which has gone into @avg, ns
+ * @averaged: the part of @total that has gone into @avg, ns
  * @avg:      percent of the last 10, 60 and 300 s, fixed point (FSHIFT)
  */
 struct psi_stall {
@@ -77,20 +77,20 @@ struct psi_stall {
 };
 
 /**
- * struct psi_fold - what is known of a group up to the last fold
- * @stall:    totals and averages of then
- * @quota_total: how much of PSI_CPU_SOME and PSI_CPU_FULL was because of a cpu.max, ns
- * @at:       when that was, local_clock(), ns
+ * struct psi_fold - a group as of the last fold
+ * @stall:    totals and averages
+ * @quota_total: the part of PSI_CPU_SOME and PSI_CPU_FULL that is because of a cpu.max, ns
+ * @at:       time of the fold, local_clock(), ns
  * @avgs_at:  when the totals last went into the averages, ns
- * @avgs_due: when they have to go there next, ns
- * @sum:      of those CPUs that have been folded, in the middle of a fold
- * @looks:    what has been seen up to then
- * @seen:     what has been since; of no use if nothing has run
+ * @avgs_due: when they have to next, ns
+ * @sum:      the CPUs folded so far, in the middle of a fold
+ * @samples:  taken before the fold
+ * @seen:     taken since; of no use if nothing has run
  * @stalled:  something has stalled in this period
- * @doubt:    of what totals have grown by in this period, how much depends on looks, ns
- * @sure:     that was little in the last period, and is in this one: PSI_DOUBT_NS
- * @looked_at: for how many periods it has been looked at; 2 are as good as any number
- * @is_system: of the system, which is never "full" of cpu
+ * @doubt:    how much of the growth of totals in this period depends on samples, ns
+ * @sure:     it was at most PSI_DOUBT_NS in the last period, and is in this one
+ * @periods_sampled: for how many periods it has been sampled; 2 stands for more as well
+ * @is_system: the system's, which is never "full" of cpu
  */
 struct psi_fold {
 	struct psi_stall	stall[PSI_NR_STALLS];
@@ -109,21 +109,21 @@ struct psi_fold {
 };
 
 /*
- * Of each such time there is one moment at which groups are looked at; or of each of the longer
- * ones, where looks make little difference: at most a percent of a period.
+ * Groups are sampled once in each PSI_SAMPLE_NS, or PSI_RARE_SAMPLE_NS where samples make
+ * little difference: at most a percent of a period.
  */
 #define PSI_SAMPLE_NS		(25 * NSEC_PER_MSEC)
 #define PSI_RARE_SAMPLE_NS	(8 * PSI_SAMPLE_NS)
 #define PSI_DOUBT_NS		(PSI_PERIOD_NS / 100)
 
 /**
- * psi_sample_is_fold - is a group to be folded when it is looked at?
- * @fold:   what is known of it
+ * psi_sample_is_fold - is a group to be folded when it is sampled?
+ * @fold:   as of its last fold
  * @now:    local_clock(), ns
  * @offset: so that not all are at the same time, ns
  *
- * In its first two periods always, from then on for the first time in two moments: what is
- * summed up together must be short, as triggers go by what is known so far.
+ * Always in its first two periods, then at the first of two samples: folds have to cover
+ * little time, as triggers go by what is known so far.
  *
  * Return: true if so.
  */
@@ -135,8 +135,8 @@ static inline bool psi_sample_is_fold(const struct psi_fold *fold, u64 now, u64 
 }
 
 /**
- * psi_sample_is_due - is a group to be looked at if it is not to be folded?
- * @fold: what is known of it
+ * psi_sample_is_due - is a group to be sampled if it is not to be folded?
+ * @fold: as of its last fold
  *
  * If some CPU has always been busy for a while, there is little to find out.
  *
@@ -148,7 +148,7 @@ static inline bool psi_sample_is_due(const struct psi_fold *fold)
 }
 
 /**
- * struct psi_cpu_split - why tasks of a group wait for a CPU (R-19)
+ * struct psi_cpu_split - why tasks of a group wait for a CPU
  * @contention: for others; of PSI_CPU_SOME and PSI_CPU_FULL, ns
  * @quota:      because of a cpu.max; the same
  */
@@ -159,37 +159,37 @@ struct psi_cpu_split {
 
 /**
  * struct psi_group - what is measured together: the system, or a cgroup
- * @nodes:    one per possible CPU; psi_node.h has their locking
- * @acct_group: where its tasks are counted: the group itself, or if it is switched
- *            off the nearest one above that is not, or NULL. Written under
- *            cgroup_mutex, read at any time.
+ * @nodes:    one per possible CPU; locking: see psi_node.h
+ * @acct_group: where its tasks are counted: the group itself, or if it is switched off the
+ *            nearest one above that is not, or NULL. Written under cgroup_mutex, read at any
+ *            time.
  * @parent:   the group above, switched on or not; fixed
- * @refs:     whoever needs its memory: who made it, and groups below. Not of the system.
- * @monitors: who wants to know of its stalls, by psi_trigger.c's threads; see there
- * @active:   CPUs on which there may be something to fold. Set under a CPU's rq
- *            lock, cleared under that by the thread that folds.
+ * @refs:     users of its memory: its maker, and groups below. Not for the system.
+ * @monitors: its triggers, by psi_trigger.c's threads; see there
+ * @active:   CPUs on which there may be something to fold. Set under a CPU's rq lock, cleared
+ *            under that by the thread that folds.
  * @nr_active: how many; atomic
- * @queued:   the group is in psi_fold_pending or in a list of those to fold; atomic,
- *            see psi_group_activate()
+ * @queued:   the group is in psi_fold_pending or in a list of those to fold; atomic, see
+ *            psi_group_activate()
  * @pending:  link of psi_fold_pending
  * @to_fold:  link of the list; psi_fold_lock
  * @stalled:  it has stalled in the last period, or does in this one
- * @looked:   the group is in psi_sample_pending or in the list of those to look at; atomic,
+ * @sampled:  the group is in psi_sample_pending or in the list of those to sample; atomic,
  *            see psi_group_stalled()
  * @sample_pending: link of psi_sample_pending
- * @to_sample:  link of the list; psi_fold_lock
+ * @to_sample: link of the list; psi_fold_lock
  * @period:   the last one at whose end it was folded; the thread's, as the next one
  * @steady:   it was at the end of the one before as well
  * @seq:      odd while the thread changes @fold and psi_node::folded
- * @fold:     up to the last fold; the thread's
- * @shown_lock: for what follows
- * @shown:    totals that somebody has seen, ns
+ * @fold:     as of the last fold; the thread's
+ * @shown_lock: for @shown and @shown_split
+ * @shown:    totals that a reader has seen, ns
  * @shown_split: the same of why tasks wait for a CPU
  * @ns_files: open files of /proc/pressure that show it; see pressure_ns.c
  * @ns_ended: there may be none
  * @causes:   why its tasks are stalled on memory; see psi_cause.c
- * @id:       of the cgroup, as programs know it; 1 is the system
- * @rcu:      for the end
+ * @id:       of the cgroup, as user space knows it; 1 is the system
+ * @rcu:      to free it
  * @debug_link: of all groups, with CONFIG_PSI_DEBUG; see psi_debug.c
  */
 struct psi_group {
@@ -210,7 +210,7 @@ struct psi_group {
 	u32			period;
 	bool			steady;
 
-	/* Above, what a wakeup reads, but for who has triggers; here, what folds write. */
+	/* Above: what a wakeup reads, except for triggers. From here on: what folds write. */
 	seqcount_t		seq ____cacheline_aligned_in_smp;
 	struct psi_fold		fold;
 	raw_spinlock_t		shown_lock;
@@ -281,8 +281,8 @@ static inline bool psi_group_is_on(const struct psi_group *group)
 }
 
 /**
- * struct psi_ns_file - of an open file of /proc/pressure, whose pressure it shows
- * @listener: who has the file open
+ * struct psi_ns_file - whose pressure an open file of /proc/pressure shows
+ * @listener: of the open file
  * @cgrp:     that cgroup, or NULL if it is the system
  * @link:     of psi_group::ns_files
  */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Triggers: who wants to be woken by pressure. See psi_trigger.c.
- */
+/* Triggers: waiting for pressure. See psi_trigger.c. */
 #ifndef _KERNEL_SCHED_PSI_TRIGGER_H
 #define _KERNEL_SCHED_PSI_TRIGGER_H
 
@@ -18,7 +16,7 @@ struct file;
 struct psi_group;
 struct psi_trigger;
 
-/* Those who opened with CAP_SYS_RESOURCE have a thread of real-time priority. */
+/* Files opened with CAP_SYS_RESOURCE have a thread of real-time priority. */
 enum psi_poller_kind {
 	PSI_POLLER_PRIVILEGED,
 	PSI_POLLER_USER,
@@ -26,14 +24,14 @@ enum psi_poller_kind {
 };
 
 /**
- * struct psi_monitors - what one of the two pollers has to do with one group
+ * struct psi_monitors - what one of the two pollers has to do for a group
  * @watched:  states with triggers; psi_poller::lock, read by the scheduler without
- * @resting:  those of @watched at which the poller looks no more until it is notified;
+ * @resting:  those of @watched that the poller does not sample until it is notified;
  *            psi_poller::lock, read by psi_debug.c without
- * @notified: states of which the poller knows, or will, that they have begun; atomic,
- *            see psi_trigger_notify()
+ * @notified: states of which the poller knows, or will, that they have begun; atomic, see
+ *            psi_trigger_notify()
  * @pending:  link of psi_poller::pending
- * @monitors: of each state that has triggers; psi_poller::lock
+ * @monitors: one for each state that has triggers; psi_poller::lock
  */
 struct psi_monitors {
 	u8			watched;
@@ -45,9 +43,9 @@ struct psi_monitors {
 
 /**
  * struct psi_listener - an open pressure file
- * @trigger: its trigger, or NULL; there is never a second one
- * @wait:    who polls it. Must live until the file is closed, because poll
- *           entries stay in it until then, whatever becomes of the group.
+ * @trigger: its only trigger, or NULL
+ * @wait:    its waiters; lives until the file is closed, as poll entries stay in it until
+ *           then, whatever becomes of the group
  * @ended:   the file is open, but its group was removed or switched off
  */
 struct psi_listener {
@@ -72,7 +70,7 @@ u8 psi_trigger_resting(const struct psi_group *group);
 int psi_pollers_start(void);
 void psi_pollers_stop(void);
 
-/* for psi_avgs.c, where groups are made and freed */
+/* for psi_fold.c and psi_group.c, where groups are made and freed */
 void psi_monitors_init(struct psi_group *group);
 void psi_trigger_detach(struct psi_group *group);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pressure stall information: when a trigger has something to say (R-12, R-13, R-18).
+ * Pressure stall information: when a trigger has an event.
  *
- * A trigger asks for an event if a group stalls for more than a threshold within any window
- * of a given size. To know that at every moment would take the whole history of the window.
- * Instead, windows follow each other, the total is looked at ten times in each of them, and
- * of the window before it is assumed that its stall was spread evenly:
+ * A trigger asks for an event if a group stalls for more than a threshold within any
+ * window of a given size. To know that at every moment would take the whole history of
+ * the window. Instead, windows follow each other, the total is sampled ten times in each
+ * of them, and the stall of the window before is assumed to have been spread evenly:
  *
  *	       before          growth
  *	|------------------|-----------              > time
@@ -13,26 +13,25 @@
  *
  *	stall = growth + before * (size - elapsed) / size
  *
- * Looks are due at the points of a grid, and nobody is exactly on time. So a look stands for
- * the point at which it was due: what the total has grown by since the look before is thought
- * to be spread evenly, and what belongs to the time after the point is left for the next
- * look. Otherwise a window that ends between two looks would have more than its share, or
- * less.
+ * Samples are due at the points of a grid, and are never exactly on time. So a sample
+ * stands for the point at which it was due: growth since the sample before is assumed to
+ * be spread evenly, and what belongs to the time after the point is left for the next
+ * sample. Otherwise a window that ends between two samples would have more than its
+ * share, or less.
  *
- *	look                 point   look
+ *	sample               point   sample
  *	 |--------------------|------|               > time
  *	   part of the growth   rest of it
  *
- * What has made an event is not counted again, so that the end of a burst does not make a
- * second one: a window begins with the event. There is no other one before it ends. An event
- * is not lost because of that: what the window has grown by is known at its end.
+ * An event begins a window, so that what has caused it is not counted again, and the end
+ * of a burst does not cause a second one. There is no other event before that window
+ * ends. None is lost because of that: the growth of the window is known at its end.
  *
- * A window that begins with its trigger, or an event, is as long as any. The one after it may
- * be shorter, as from then on the windows of one size end together (R-8).
+ * A window that begins with its trigger or with an event has the full length. The one
+ * after it may be shorter, as from then on the windows of one size end together, so that
+ * they can be handled together.
  *
- * The clock and the total are arguments.
- *
- * Locking: the caller's.
+ * The clock and the total are arguments. Locking: the caller's.
  */
 #include <linux/limits.h>
 #include <linux/math64.h>
@@ -46,9 +45,9 @@ static u64 grid_point(const struct psi_track *t, u64 now)
 }
 
 /**
- * psi_track_init - begin to look at a total
+ * psi_track_init - begin to sample a total
  * @t:     the track
- * @step:  between two looks, ns
+ * @step:  between two samples, ns
  * @now:   ns
  * @total: the total, ns
  */
@@ -66,20 +65,20 @@ void psi_track_init(struct psi_track *t, u64 step, u64 now, u64 total)
 }
 
 /**
- * psi_track_sample - take a look
+ * psi_track_sample - take a sample
  * @t:     the track
  * @now:   ns
- * @total: the total at that moment, ns. One that is lower than before, as it may be
- *         provisional, has not grown.
+ * @total: the total at that moment, ns; if lower than before, as it may be provisional, it
+ *         has not grown
  *
- * Return: true if it stands for another point than the last one.
+ * Return: true if the sample stands for another point than the last one.
  */
 bool psi_track_sample(struct psi_track *t, u64 now, u64 total)
 {
 	u64 point = grid_point(t, now);
 	bool is_new = point > t->point;
 
-	/* Whoever comes too late has nothing to say. */
+	/* Too late: a later one has been taken. */
 	if (now <= t->seen_at)
 		return false;
 	total = max(total, t->seen);
@@ -101,11 +100,11 @@ bool psi_track_sample(struct psi_track *t, u64 now, u64 total)
 }
 
 /**
- * psi_track_resume - look again, after nothing has happened for a while
+ * psi_track_resume - go on sampling after a rest
  * @t:   the track
- * @now: ns; may be older than the last look
+ * @now: ns; may be older than the last sample
  *
- * What the total has grown by since then, it has just begun to grow by.
+ * Growth since that sample is taken to begin now.
  */
 void psi_track_resume(struct psi_track *t, u64 now)
 {
@@ -117,13 +116,13 @@ void psi_track_resume(struct psi_track *t, u64 now)
 }
 
 /**
- * psi_track_next - when to look again
+ * psi_track_next - when to take the next sample
  * @t:     the track
  * @now:   ns
- * @total: of interest is when the total is so high, or U64_MAX,
- * @end:   or that it is so late, ns
+ * @total: it is needed when the total is so high, or U64_MAX,
+ * @end:   or when it is so late, ns
  *
- * A total does not grow faster than the clock, so the looks before that are left out.
+ * Samples before that are left out: a total does not grow faster than the clock.
  *
  * Return: ns, after @now.
  */
@@ -134,7 +133,7 @@ u64 psi_track_next(const struct psi_track *t, u64 now, u64 total, u64 end)
 	return max(grid_point(t, now), grid_point(t, end - 1)) + t->step;
 }
 
-/* The total at a time that is not after the last look's point. */
+/* The total at a time up to the point of the last sample. */
 static u64 total_at(const struct psi_track *t, u64 time)
 {
 	if (time == t->point)
@@ -146,7 +145,7 @@ static u64 total_at(const struct psi_track *t, u64 time)
 }
 
 /**
- * psi_window_begin - what has been so far does not count (R-18)
+ * psi_window_begin - begin a window; what has been so far does not count
  * @w:     the window; its size and threshold are set
  * @now:   ns
  * @total: the total at that moment, ns
@@ -161,7 +160,7 @@ void psi_window_begin(struct psi_window *w, u64 now, u64 total)
 	w->had_event = false;
 }
 
-/* Stall time within a window's length, at a time that is in the window. */
+/* Stall time within a window's length up to @time, which is in the window. */
 static u64 stall_at(const struct psi_window *w, u64 time, u64 total)
 {
 	u64 growth = total > w->start_total ? total - w->start_total : 0;
@@ -175,8 +174,8 @@ static u64 stall_at(const struct psi_window *w, u64 time, u64 total)
 }
 
 /*
- * The window has ended, and perhaps more since the last look. The next one ends where those
- * of all triggers of this size do. Return: the most that one of them had.
+ * The window has ended since the last sample, and perhaps more. The next one ends together
+ * with those of all triggers of this size. Return: the most stall time of any that ended.
  */
 static u64 end_windows(struct psi_window *w, const struct psi_track *t)
 {
@@ -188,7 +187,7 @@ static u64 end_windows(struct psi_window *w, const struct psi_track *t)
 		total = total_at(t, end);
 		w->before = total - total_at(t, end - w->size);
 	}
-	/* Nearly always it is one that is as long as any, and begins where others do. */
+	/* Nearly always the window has the full length and begins with the others. */
 	if (end - w->start == w->size && !w->is_first)
 		w->end = end + w->size;
 	else
@@ -201,12 +200,12 @@ static u64 end_windows(struct psi_window *w, const struct psi_track *t)
 }
 
 /**
- * psi_window_check - what follows from a look?
+ * psi_window_check - does a sample make an event?
  * @w:     the window
  * @t:     the track, which has come to another point
- * @stall: where to say how long the stall was within a window's length, ns
+ * @stall: set to the stall time within a window's length, ns
  *
- * Return: true if it is an event.
+ * Return: true if so.
  */
 bool psi_window_check(struct psi_window *w, const struct psi_track *t, u64 *stall)
 {
@@ -215,7 +214,7 @@ bool psi_window_check(struct psi_window *w, const struct psi_track *t, u64 *stal
 	*stall = 0;
 	if (w->start == PSI_WINDOW_NEXT)
 		psi_window_begin(w, t->point, t->point_total);
-	/* Or else it was made after that point. */
+	/* The window was begun after that point. */
 	if (w->start > t->point)
 		return false;
 
@@ -231,11 +230,11 @@ bool psi_window_check(struct psi_window *w, const struct psi_track *t, u64 *stal
 }
 
 /**
- * psi_window_is_same - will two windows never differ again?
+ * psi_window_is_same - will two windows stay the same until one of them has an event?
  * @a: a window
  * @b: another one
  *
- * Return: true if so, until one of them has an event.
+ * Return: true if so.
  */
 bool psi_window_is_same(const struct psi_window *a, const struct psi_window *b)
 {
@@ -245,7 +244,7 @@ bool psi_window_is_same(const struct psi_window *a, const struct psi_window *b)
 }
 
 /**
- * psi_window_least_total - below which total is there no event before the window ends?
+ * psi_window_least_total - the total below which the window has no event before it ends
  * @w: the window
  *
  * Return: ns.

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * When a trigger has something to say. See psi_window.c.
- */
+/* When a trigger has an event. See psi_window.c. */
 #ifndef _KERNEL_SCHED_PSI_WINDOW_H
 #define _KERNEL_SCHED_PSI_WINDOW_H
 
@@ -12,13 +10,13 @@
 /**
  * struct psi_track - a total at the points of a grid
  * @step:        between two points, ns
- * @seen:        the total at the last look, ns
- * @seen_at:     the last look, ns
- * @grown_at:    the last look at which the total had grown, ns
- * @point:       the point that the last look stood for, ns
- * @point_total: the total there, as far as can be told, ns
- * @prev_point:  the one before that
- * @prev_total:  the total there
+ * @seen:        the total at the last sample, ns
+ * @seen_at:     time of the last sample, ns
+ * @grown_at:    time of the last sample at which the total had grown, ns
+ * @point:       the point that the last sample stood for, ns
+ * @point_total: estimate of the total there, ns
+ * @prev_point:  the point before that, ns
+ * @prev_total:  the total there, ns
  *
  * Locking: the caller's.
  */
@@ -34,14 +32,14 @@ struct psi_track {
 };
 
 /**
- * struct psi_window - what a trigger waits for, and its window
+ * struct psi_window - a trigger's window, and what it waits for
  * @size:        ns
  * @threshold:   stall time within a window that is an event, ns
- * @start:       when the window began, ns; PSI_WINDOW_NEXT: it will, at the next point
- * @start_total: the total at that time, ns
- * @end:         when it ends, ns; until then at most @size
- * @before:      stall time within a window's length, when it began, ns
- * @is_first:    it began with its trigger, or with an event, when others may not
+ * @start:       begin of the window, ns; PSI_WINDOW_NEXT: it begins at the next point
+ * @start_total: the total then, ns
+ * @end:         its end, ns; at most @size after @start
+ * @before:      stall time within a window's length before @start, ns
+ * @is_first:    it began with its trigger or an event, unlike others, which begin together
  * @had_event:   it began with an event, so there is none before it ends
  *
  * Locking: the caller's.
