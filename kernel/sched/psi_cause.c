@@ -2,10 +2,10 @@
 /*
  * Pressure stall information: why tasks are stalled on memory, and for how long.
  *
- * A section has a cause, named by the code that begins it. For each cause a group
- * shows how many sections there were, how long they took all together, and how long
- * the longest one took, in the group and all groups below it. This is time of tasks:
- * two that are stalled for a second are two seconds, whatever their CPUs do (R-19).
+ * A section has a cause, named by the code that begins it. For each cause a group shows
+ * how many sections there were, how long they took in all, and the longest one, in the
+ * group and all its descendants. This is time of tasks: two that are stalled for a second
+ * are two seconds, whatever their CPUs do.
  *
  * What a section costs does not depend on the depth of the group: its begin and end are
  * written down in the task's own group, and nothing is done at a context switch. A reader
@@ -18,9 +18,9 @@
  * subtracted when it begins, and its end added when it ends; in between, the time of
  * the reading stands for the end.
  *
- * A shard is for 8 CPUs, because there are many groups and few that stall on many
- * CPUs at the same time: 64 bytes a CPU, where a node has 128. They are allocated
- * with the group, since where a stall begins nothing can be.
+ * A shard serves 8 CPUs, because there are many groups, of which few stall on many CPUs
+ * at the same time: 64 bytes a CPU, where a node has 128. Shards are allocated with the
+ * group, as nothing can be allocated where a stall begins.
  *
  * The first half is pure: it knows no tasks, and is told the time. That is the
  * clock of a CPU where a section begins and ends, and local_clock() for a reader. Clocks
@@ -87,7 +87,7 @@ static __always_inline void write_begin(struct psi_cause_shard *shard, enum psi_
 	raw_spin_unlock(&shard->lock);
 }
 
-/* Return: how long it was, ns. */
+/* Return: length of the section, ns. */
 static __always_inline u64 write_end(struct psi_cause_shard *shard, enum psi_cause cause,
 				     u64 begun, u64 now)
 {
@@ -130,8 +130,8 @@ static void sum_add(struct psi_cause_sum *sum, struct psi_cause_sum more)
 }
 
 /**
- * psi_causes_init - no section yet
- * @causes:    of a group that is switched on
+ * psi_causes_init - initialise the causes of a group that is switched on
+ * @causes:    of the group
  * @shards:    zeroed
  * @nr_shards: how many
  * @above:     of the group above, which stays at least as long, or NULL
@@ -301,7 +301,7 @@ void psi_causes_hide(struct psi_causes *causes, const struct psi_cause_sum sums[
 
 /* ------------------------------- Tasks ------------------------------- */
 
-/* Out of the way, with all that they have to look up. */
+/* Out of line, with all that they have to look up. */
 static noinline void trace_begin(const struct task_struct *p)
 {
 	trace_psi_stall_begin(p->psi.group->id, p->pid, psi_cause_names[p->psi.cause]);
@@ -312,7 +312,6 @@ static noinline void trace_end(const struct task_struct *p, enum psi_cause cause
 	trace_psi_stall_end(p->psi.group->id, p->pid, psi_cause_names[cause], ns);
 }
 
-/* In the group and shard that @p is in now. */
 static __always_inline void begin_here(struct task_struct *p, unsigned int cpu, u64 now)
 {
 	struct psi_cause_shard *shard =
@@ -336,10 +335,10 @@ static __always_inline void end_here(struct task_struct *p, u64 now)
 
 /**
  * psi_cause_begin - a section of a task begins
- * @p:     the task, in no section; the current one
+ * @p:     the current task, in no section
  * @cause: why, not PSI_CAUSE_NONE
  * @cpu:   the CPU of the runqueue that it belongs to
- * @now:   clock of that, ns
+ * @now:   its clock, ns
  *
  * Context: rq lock held.
  */
@@ -351,10 +350,10 @@ void psi_cause_begin(struct task_struct *p, enum psi_cause cause, unsigned int c
 }
 
 /**
- * psi_cause_resume - write down the section that a task is in, as if it began here
- * @p:   the task, in a section of which nothing is written down
+ * psi_cause_resume - record the section that a task is in as if it began here
+ * @p:   the task, in a section that is not recorded
  * @cpu: the CPU of the runqueue that it belongs to
- * @now: clock of that, ns
+ * @now: its clock, ns
  *
  * Context: rq lock held.
  */
@@ -364,8 +363,8 @@ void psi_cause_resume(struct task_struct *p, unsigned int cpu, u64 now)
 }
 
 /**
- * psi_cause_suspend - write down the section that a task is in, as if it ended here
- * @p:   the task, in a section that is written down
+ * psi_cause_suspend - record the section that a task is in as if it ended here
+ * @p:   the task, in a section that is recorded
  * @now: clock of its runqueue, ns
  *
  * Context: rq lock held.
@@ -378,7 +377,7 @@ void psi_cause_suspend(struct task_struct *p, u64 now)
 
 /**
  * psi_cause_end - the section that a task is in ends
- * @p:   the task, in the group in which that began; the current one, or dead
+ * @p:   the task, current or dead, in the group in which the section began
  * @now: clock of its runqueue, ns
  *
  * Context: rq lock held.
@@ -391,13 +390,13 @@ void psi_cause_end(struct task_struct *p, u64 now)
 }
 
 /**
- * psi_cause_move - a task takes the section that it is in to another group
- * @p:     the task, in a section that is written down
- * @group: the other one
+ * psi_cause_move - move a task and its section to another group
+ * @p:     the task, in a section that is recorded
+ * @group: the other group
  * @cpu:   the CPU of the runqueue that it belongs to
- * @now:   clock of that, ns
+ * @now:   its clock, ns
  *
- * To the task itself, which may be running, and looks without a lock, it stays in it.
+ * For the task itself, which may be running and reads without a lock, the section goes on.
  *
  * Context: rq lock held.
  */
@@ -426,9 +425,9 @@ u64 psi_cause_test_end(struct psi_cause_shard *shard, enum psi_cause cause, u64 
 /* ------------------------------- Groups ------------------------------- */
 
 /**
- * psi_cause_nr_shards - how many shards a group has
+ * psi_cause_nr_shards - number of shards of a group
  *
- * Return: so many that there is one for each CPU.
+ * Return: enough for all CPUs.
  */
 unsigned int psi_cause_nr_shards(void)
 {

@@ -19,9 +19,9 @@
 
 /**
  * struct psi_cause_sum - sections of one cause
- * @count: how many have ended
- * @total: how long all together, ns, those that still last included
- * @max:   the longest of those that have ended, ns
+ * @count: number that have ended
+ * @total: their time, including those that still last, ns
+ * @max:   the longest that has ended, ns
  */
 struct psi_cause_sum {
 	u64	count;
@@ -80,7 +80,7 @@ struct psi_causes {
 };
 
 /**
- * psi_cause_is_stall - do sections of this cause count in memory.pressure? (R-16)
+ * psi_cause_is_stall - do sections of this cause count in memory.pressure?
  * @cause: the cause, or PSI_CAUSE_NONE
  *
  * Return: true if so.

@@ -1,32 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pressure stall information: does the accounting hold what it should?
+ * Pressure stall information: CONFIG_PSI_DEBUG, does the accounting hold what it should?
  *
- * psi.c is told of events, and adds up differences. If one event is missed, what it
- * holds is wrong from then on, and nobody may notice. With CONFIG_PSI_DEBUG this is
- * looked at:
+ * psi.c adds up differences. If an event is missed, what it holds is wrong from then on,
+ * and nobody may notice. So this is checked:
  *
- *	at each write	A task's contribution changes only on the CPU that counts
- *			it. The clock does not go backwards (R-7). The times of one
- *			node, another one after each check, are added up from its
- *			states once more.
+ *  - At each write: a task's contribution changes only on the CPU that counts it. The
+ *    clock does not go backwards. The times of one node, another one after each check,
+ *    are added up from its states once more.
+ *  - 20 times a second, on each CPU, at its tick: what each of the CPU's tasks should
+ *    contribute, by the scheduler's own fields; what follows for the counts and states of
+ *    each node, and, by the hierarchy of groups, to which node it should belong. No state
+ *    has lasted longer than the time not idle, nor "full" longer than "some". Nodes
+ *    notify of what resting pollers rely on.
+ *  - When asked: the same, for CPUs that are offline as well (psi_debug_check()).
  *
- *	20 times a second, on each CPU, at its tick	From the scheduler's own fields
- *			of the CPU's tasks follows what each should contribute; from
- *			what they contribute, what each node should have counted, in
- *			which states it should be, and by the hierarchy of groups to
- *			which node it should belong. No state has lasted for longer
- *			than the time not idle, nor "full" than "some". It notifies
- *			of what pollers that rest rely on.
+ * The first difference is reported, with the last changes of that CPU. Nothing is checked
+ * after that, as one mistake causes many.
  *
- *	when asked	The same, of CPUs that are off as well (psi_debug_check()).
- *
- * The first difference is reported, with the last changes of that CPU. After that
- * nothing is looked at any more: one mistake causes many.
- *
- * Locking: what belongs to a CPU, the rq lock, with which all of this is done.
- * check_lock, inside of that, for the list of groups, and that none of them is being
- * switched; a check that finds it taken waits for a later tick. Tasks that sleep are woken
+ * Locking: the rq lock, with which all of this is called, for what belongs to a CPU.
+ * check_lock, inside of that, for the list of groups, and against switching one of them
+ * on or off; a check that finds it taken waits for a later tick. Sleeping tasks are woken
  * without the rq lock, see is_here().
  */
 #include <linux/atomic.h>
@@ -55,7 +49,7 @@
 
 #define NR_CHANGES	32
 
-/* One change of what a task contributes. */
+/* A change of what a task contributes. */
 struct change {
 	char	comm[TASK_COMM_LEN];
 	pid_t	pid;
@@ -73,8 +67,8 @@ struct change {
  * @change:     the last changes, a ring
  * @nr_changes: how many there have been
  * @node:       whose times are added up, or NULL
- * @states:     in which states it is
- * @times:      those times, units
+ * @states:     in which states @node is
+ * @times:      its times, added up here, units
  */
 struct debug_cpu {
 	struct hlist_head	tasks;
@@ -99,7 +93,7 @@ static struct psi_debug_seen seen;		/* check_lock */
 
 static atomic_t nr_failures = ATOMIC_INIT(0);
 
-/* What was wrong, and where; written once. */
+/* The first failure; written once. */
 static char failure[256];
 static int failure_cpu;
 static bool failure_is_written, failure_is_reported;
@@ -131,7 +125,7 @@ static void print_change(const struct change *c)
 }
 
 /**
- * psi_debug_report - say what was found to be wrong
+ * psi_debug_report - report the first failure, once
  *
  * Context: process context.
  */
@@ -227,7 +221,7 @@ static void begin_on(struct rq *rq)
 /**
  * psi_debug_begin - accounting is about to begin, perhaps again
  *
- * What was seen so far may be so old that clocks have gone round.
+ * Old stamps may be so old that clocks have wrapped.
  *
  * Context: may sleep; no node changes.
  */
@@ -267,7 +261,7 @@ static void add_contrib(struct psi_node *node, u8 contrib)
 	node->debug.contrib |= contrib;
 }
 
-/* The group itself, or the next one above, that is on. */
+/* The nearest group that is on, from @group upwards. */
 static struct psi_group *next_on(struct psi_group *group)
 {
 	while (group && !psi_group_is_on(group))
@@ -306,14 +300,14 @@ static u8 contrib_by_facts(struct rq *rq, struct task_struct *p)
 	return psi_task_contrib(flags);
 }
 
-/* Does the task belong to this CPU, is it not on its way to one, and does it still live? */
+/* Does the task belong to this CPU, is it alive, and not on its way to another one? */
 static bool is_here(struct rq *rq, struct task_struct *p)
 {
 	unsigned int state;
 
 	if (task_cpu(p) != cpu_of(rq))
 		return false;
-	smp_rmb();	/* pairs with the one that writes in __set_task_cpu() */
+	smp_rmb();	/* pairs with the smp_wmb() in __set_task_cpu() */
 	if (task_on_rq_queued(p))
 		return true;
 	state = READ_ONCE(p->__state);
@@ -329,7 +323,7 @@ static void check_facts(struct rq *rq, struct task_struct *p)
 	if (contrib == should && (!contrib || cpu == cpu_of(rq)) &&
 	    (exempt || stalled == psi_cause_is_stall(cause)))
 		return;
-	/* If it is still here, it has been so all the time: to come back takes the rq lock. */
+	/* A task that is still here has been all the time: coming back takes the rq lock. */
 	smp_rmb();
 	if (is_here(rq, p))
 		fail(cpu_of(rq),
@@ -347,7 +341,7 @@ static void check_tasks(struct rq *rq)
 			check_facts(rq, p);
 }
 
-/* A task that is counted: is it in the right place, and what follows for the nodes? */
+/* A counted task: is it in the right place, and what follows for the nodes? */
 static void add_task(struct rq *rq, struct task_struct *p)
 {
 	struct psi_group *group = p->psi.group;
@@ -356,7 +350,7 @@ static void add_task(struct rq *rq, struct task_struct *p)
 	if (task_cpu(p) != cpu)
 		fail(cpu, "%s/%d is on CPU %d, and counted", p->comm, p->pid, task_cpu(p));
 
-	/* One that exits may have been missed when a group was switched. */
+	/* A task that exits may have been missed when a group was switched. */
 	if (p->flags & PF_EXITING && p->psi.node)
 		group = p->psi.node->group;
 	else
@@ -413,7 +407,7 @@ static void check_place(struct psi_group *group, const struct psi_node *node, in
 	if (states != should)
 		fail(cpu, "level %d is in states %02x, should be in %02x", node->level, states,
 		     should);
-	/* One that was removed is idle, and not reparented any more. */
+	/* A removed group is idle, and gets no new parent. */
 	if (node->debug.below && node->parent != node_of(next_on(group->parent), cpu))
 		fail(cpu, "level %d is not below what is above it", node->level);
 	if (psi_node_follows(node) && psi_node_followed(node)->parent != node)
@@ -423,7 +417,7 @@ static void check_place(struct psi_group *group, const struct psi_node *node, in
 		fail(cpu, "level %d contributes to what is not above it", node->level);
 }
 
-/* One that is idle need not: it notifies when it leaves idleness. */
+/* An idle node need not notify: it does when it leaves idleness. */
 static void check_watched(const struct psi_group *group, const struct psi_node *node, int cpu)
 {
 	u8 should = psi_trigger_resting(group);
@@ -434,7 +428,7 @@ static void check_watched(const struct psi_group *group, const struct psi_node *
 		     should);
 }
 
-/* No time is longer than that of which it is a part. */
+/* No time is longer than the one that it is a part of. */
 static void check_times(struct psi_node *node, int cpu, u32 now)
 {
 	static const s8 part_of[PSI_NR_STATES] = {
@@ -465,7 +459,7 @@ static void check_times(struct psi_node *node, int cpu, u32 now)
 	node->debug.at = now;
 }
 
-/* The times that were added up are those of the node. Another one comes next. */
+/* Are the times that were added up those of the node? Another one comes next. */
 static void check_added(struct rq *rq, u32 now)
 {
 	struct debug_cpu *d = per_cpu_ptr(&debug_cpus, cpu_of(rq));
@@ -530,7 +524,7 @@ static void check_cpu(struct rq *rq)
 }
 
 /**
- * psi_debug_tick - perhaps it is time for a check
+ * psi_debug_tick - check the CPU if it is time to
  * @rq: a runqueue, its clock up to date
  *
  * Context: rq lock held.
@@ -539,7 +533,7 @@ void psi_debug_tick(struct rq *rq)
 {
 	struct debug_cpu *d = per_cpu_ptr(&debug_cpus, cpu_of(rq));
 
-	/* On its own CPU nobody is in the middle of schedule(). */
+	/* Only on its own CPU there is certainly no task in the middle of schedule(). */
 	if (has_failed() || cpu_of(rq) != smp_processor_id() ||
 	    time_before(jiffies, d->next_check))
 		return;
@@ -568,8 +562,8 @@ static void check_now(void *of_rq)
 }
 
 /**
- * psi_debug_check - check all CPUs now, but if a group is being switched
- * @so_far: what has been looked at since the system was booted, by all checks
+ * psi_debug_check - check all CPUs now, unless a group is being switched
+ * @so_far: what all checks since boot have looked at
  *
  * Context: may sleep.
  * Return: what was found to be wrong, now or before, or NULL.
@@ -578,7 +572,7 @@ const char *psi_debug_check(struct psi_debug_seen *so_far)
 {
 	int cpu;
 
-	/* Only on its own CPU nobody is in the middle of schedule(), if there is one. */
+	/* For the same reason on each CPU itself, unless it is offline. */
 	cpus_read_lock();
 	for_each_possible_cpu(cpu)
 		if (smp_call_function_single(cpu, check_now, cpu_rq(cpu), true))
@@ -621,7 +615,7 @@ void psi_debug_group_del(struct psi_group *group)
 	scoped_guard(raw_spinlock_irqsave, &check_lock)
 		list_del(&group->debug_link);
 
-	/* A check may have chosen its node; later ones do not. */
+	/* A check may have chosen one of its nodes; later ones do not. */
 	for_each_possible_cpu(cpu) {
 		d = per_cpu_ptr(&debug_cpus, cpu);
 		guard(rq_lock_irq)(cpu_rq(cpu));

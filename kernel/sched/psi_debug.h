@@ -12,9 +12,9 @@ struct rq;
 struct task_struct;
 
 /**
- * struct psi_debug_seen - what checks have looked at, added up
- * @checks:    each is of one CPU
- * @tasks:     that contribute anything
+ * struct psi_debug_seen - what checks have looked at so far
+ * @checks:    number of checks, each of one CPU
+ * @tasks:     tasks that contribute anything
  * @following: nodes that follow another one
  */
 struct psi_debug_seen {

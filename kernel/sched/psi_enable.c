@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pressure stall information: switched on and off while the system runs (kernel.psi, R-10).
+ * Pressure stall information: switching it on and off at run time (kernel.psi).
  *
- * While it is off, the hooks in the scheduler are branches that are patched out, and nobody
- * writes down what tasks do. The branches are patched one by one, and what a task is doing
- * has begun before. So between off and on there is a state in which the hooks are called, but
- * no task is counted: each is PSI_TASK_EXEMPT. From there a task becomes one that is counted,
- * or back, under the lock of its runqueue, by what is true of it at that moment. That is done
- * for one after the other.
+ * While it is off, the hooks in the scheduler are patched-out branches, and nobody
+ * records what tasks do. The branches are patched one by one, and what a task is doing
+ * began before. So between off and on there is a state in which the hooks are called, but
+ * all tasks are PSI_TASK_EXEMPT. From there tasks begin to be counted, or stop, one after
+ * the other, each under the lock of its runqueue and by its state at that moment:
  *
  *	off		tasks are exempt, hooks are not called
  *	      |  ^
@@ -17,30 +16,30 @@
  *	      v  |	psi_set_counting(), then task by task
  *	on		tasks are counted
  *
- * On the way up, groups, threads and the system's place for causes are made before the hooks
- * are called, and files appear when all tasks are counted. On the way down all of that goes in
- * the other order. If there is no memory for something, what has been done is taken back.
+ * On the way up, groups, threads and the system's counters of causes are made before the
+ * hooks are called, and files appear when all tasks are counted. The way down is the
+ * reverse. If there is no memory for something, what has been done is undone.
  *
- * A new task is what psi_counting says, when it wakes up for the first time. All tasks are
- * found in the table of processes. A program that a thread other than its first one executes
- * gives that thread the first one's number, which may have been passed already. That happens
- * to a thread once, so two visits find everybody. One that exits leaves the table while it is
- * still counted, and is so until it is off its CPU. Whoever switches off waits for those
- * (psi_exit_srcu); one that begins to exit before it was counted never is.
+ * psi_counting decides about a new task, when it wakes up for the first time. All others
+ * are found in the table of processes. exec() by a thread other than the leader gives
+ * that thread the leader's number, which may have been passed already; that happens to a
+ * thread once, so two visits find all tasks. A task that exits leaves the table while it
+ * is still counted, until it is off its CPU. Switching off waits for those
+ * (psi_exit_srcu). A task that begins to exit before it is counted never is.
  *
- * Sections of memory stalls: a task knows in which one it is (psi_task::cause) whether anything
- * is accounted or not. When it is counted again, its section is as if it began then; its end
- * finds it written down, or not (psi_task::cause_shard).
+ * A task knows the cause of its memory stall section (psi_task::cause) even with
+ * accounting off. When the task is counted again, the section is accounted as if it began
+ * then; its end finds it recorded, or not (psi_task::cause_shard).
  *
- * The system's totals go on from where they were, as if nothing had happened while it was off.
+ * The system's totals go on from where they were, as if nothing had happened meanwhile.
  *
- * The end of /proc/pressure waits for those who are in the middle of a read() or write()
- * there: for ever, if their buffer is on a page that another program has to provide, and does
- * not. So a work item does that, first of all. Who waits for it can be killed; what is to be
- * done then is left to whoever comes next.
+ * Removing /proc/pressure waits for read() and write() calls there: for ever, if their
+ * buffer is on a page that another program has to provide, and does not. So a work item
+ * does that, before anything else. The writer that waits for it can be killed; the next
+ * one does the rest.
  *
  * Locking: psi_enable_lock for all of this. Inside of it cgroup_mutex, for one cgroup after
- * the other; those who hold that never wait for this one. What the hooks call takes no notice.
+ * the other; holders of that never wait for psi_enable_lock. The hooks take neither.
  */
 #include <linux/capability.h>
 #include <linux/cleanup.h>
@@ -77,9 +76,8 @@ DEFINE_STATIC_SRCU(psi_exit_srcu);
 /**
  * psi_exit_begin - the current task may leave the table of processes from now on
  *
- * Whoever switches accounting off does not find it there any more, and waits for it. So
- * nothing may come from here on that waits for what others do, as the first process of a
- * pid namespace does for all others of that.
+ * psi_disable() cannot find it there any more, and waits for it. So from here on, the task
+ * must not wait for others, as the first process of a pid namespace does for all others.
  *
  * Context: process context; tasklist_lock held.
  */
@@ -87,12 +85,12 @@ void psi_exit_begin(void)
 {
 	if (static_branch_unlikely(&psi_enabled)) {
 		current->psi.exit_index = 1 + srcu_down_read(&psi_exit_srcu);
-		__release(&psi_exit_srcu);	/* sparse wants that in one function */
+		__release(&psi_exit_srcu);	/* for sparse, begin and end are in two functions */
 	}
 }
 
 /**
- * psi_exit_end - what the current task will do next is to leave its CPU, for good
+ * psi_exit_end - the current task is about to leave its CPU for good
  *
  * Context: process context, preemption off until then.
  */
@@ -150,9 +148,9 @@ static void end_counting(void)
 	visit_tasks(psi_uncount_task);
 
 	/*
-	 * Of those who exit there is none left but on its way off a CPU, with preemption off
-	 * and then interrupts. A grace period does not wait for all of that: where schedule()
-	 * begins, its CPU has passed one. It has not passed the next one.
+	 * All tasks that exit are on their way off a CPU by now, with preemption and then
+	 * interrupts off. One grace period does not wait for all of that, as schedule()
+	 * begins with a quiescent state of its CPU. The next one does.
 	 */
 	synchronize_srcu(&psi_exit_srcu);
 	synchronize_rcu();
@@ -161,7 +159,7 @@ static void end_counting(void)
 
 /* ----------------------------- All of it ----------------------------- */
 
-/* From off to idle. Return: 0, or -ENOMEM and the like. */
+/* From off to idle. Return: 0 or a negative errno. */
 static int make_all(void)
 {
 	int ret;
@@ -181,7 +179,7 @@ static int make_all(void)
 
 	psi_debug_begin();
 	static_branch_enable(&psi_enabled);
-	/* Those who have found it off are done with what they do because of that. */
+	/* Tasks that have seen it off have finished what they do because of that. */
 	synchronize_rcu();
 	return 0;
 
@@ -195,7 +193,7 @@ stop_fold:
 static void remove_all(void)
 {
 	static_branch_disable(&psi_enabled);
-	/* And those who have found it on. */
+	/* The same for those that have seen it on. */
 	synchronize_rcu();
 
 	psi_pollers_stop();
@@ -277,7 +275,7 @@ static int psi_set_enabled(bool on)
 		return psi_disable();
 	if (psi_has_proc)
 		return 0;
-	/* Somebody was killed who wanted it off. */
+	/* A writer that wanted it off was killed. */
 	return remove_proc() ?: add_proc();
 }
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * What is to be done with cgroups when accounting is switched on and off. See psi_enable.c.
- */
+/* Cgroups when accounting is switched on and off. See psi_enable.c. */
 #ifndef _KERNEL_SCHED_PSI_ENABLE_H
 #define _KERNEL_SCHED_PSI_ENABLE_H
 

@@ -6,7 +6,7 @@
  * it puts it there. It is freed after a grace period, as nodes are walked under RCU, and after
  * those below it, which hand their causes over to it.
  *
- * Locking: cgroup_mutex for making and freeing.
+ * Locking: groups are made under cgroup_mutex. A group that is freed is not used any more.
  */
 #include <linux/cpumask.h>
 #include <linux/minmax.h>
@@ -25,8 +25,8 @@
 
 /**
  * psi_group_alloc - a group for a new cgroup
- * @parent: the group above, of which nobody turns the switch meanwhile
- * @gfp:    GFP_KERNEL_ACCOUNT if current is to pay for it, else GFP_KERNEL
+ * @parent: the group above, which is not switched on or off meanwhile
+ * @gfp:    GFP_KERNEL_ACCOUNT to charge current for it, else GFP_KERNEL
  *
  * Context: cgroup_mutex held, may sleep.
  * Return: the group, switched on; NULL if there is no memory.
@@ -62,7 +62,7 @@ struct psi_group *psi_group_alloc(struct psi_group *parent, gfp_t gfp)
 		node = per_cpu_ptr(nodes, cpu);
 		psi_node_init(node, parent->acct_group ?
 			      per_cpu_ptr(parent->acct_group->nodes, cpu) : NULL);
-		/* What is between here and there may be switched on later. */
+		/* Groups between this node and its parent may be switched on later. */
 		node->level = min(per_cpu_ptr(parent->nodes, cpu)->level + 1, U8_MAX);
 		node->group = group;
 		psi_node_set_idle(node);
@@ -90,12 +90,11 @@ static void free_group(struct rcu_head *rcu)
 }
 
 /**
- * psi_group_free - the end of a group without tasks, files and readers
+ * psi_group_free - free a group without tasks, files and readers
  * @group: the group, or NULL
  *
- * Nothing happens in it any more, but it may still be in a list of those in
- * which something has happened, and its nodes may be followed. Groups below it that have
- * left the hierarchy may come later: accounting may be switched off in between.
+ * It may still be in a list of groups in which something has happened, and its nodes may be
+ * followed. Groups below it may be freed later: accounting may be switched off in between.
  *
  * Context: may sleep.
  */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where the scheduler tells PSI what happens to a task. See psi.c.
+ * The scheduler's hooks for PSI. See psi.c.
  *
- * All but psi_fork(), psi_idle_task(), psi_task_dead() and psi_wake_migrate() are called
- * with the rq lock held.
- * With psi=0 each of those that are called often is one branch that is patched out.
+ * All but psi_init(), psi_fork(), psi_idle_task(), psi_task_dead() and psi_wake_migrate() are
+ * called with the rq lock held. With psi=0 each frequent hook is one patched-out branch.
  */
 #ifndef _KERNEL_SCHED_PSI_HOOKS_H
 #define _KERNEL_SCHED_PSI_HOOKS_H
@@ -89,9 +88,8 @@ static inline void psi_switch(struct rq *rq, struct task_struct *prev,
 }
 
 /**
- * psi_wake_migrate - a task that sleeps will wake up on another CPU
- * @p: the task, with p->pi_lock held, neither queued nor running, and its
- *     task_cpu() still the old one
+ * psi_wake_migrate - a sleeping task will wake up on another CPU
+ * @p: the task, with p->pi_lock held, neither queued nor running; task_cpu() is the old CPU
  */
 static inline void psi_wake_migrate(struct task_struct *p)
 {
@@ -114,8 +112,8 @@ static inline void psi_tick(struct rq *rq, struct task_struct *curr)
  * psi_waits_for_io - if this task sleeps, does it wait for io?
  * @p: the task, current or asleep, with its rq lock held
  *
- * In io_uring_enter() a task is in iowait whatever is in flight, to the benefit of
- * cpufreq. It does not wait for io if nothing of that is for storage.
+ * In io_uring_enter() a task is in iowait whatever is in flight, which helps cpufreq. It
+ * waits for io only if some of that is for storage.
  *
  * Return: true if so.
  */
@@ -129,7 +127,7 @@ static inline bool psi_waits_for_io(const struct task_struct *p)
 }
 
 /**
- * psi_fork - a new task, not yet known to anybody
+ * psi_fork - a new task, which nobody knows yet
  * @p: the task, a copy of its parent
  */
 static inline void psi_fork(struct task_struct *p)
@@ -168,7 +166,7 @@ static inline void psi_wake_new(struct task_struct *p) { }
 
 #endif /* CONFIG_PSI */
 
-/* fair.c: has any group a cpu.max? */
+/* fair.c: does any group have a cpu.max? */
 #if defined(CONFIG_CFS_BANDWIDTH) && defined(CONFIG_JUMP_LABEL)
 extern struct static_key __cfs_bandwidth_used;
 #define psi_quotas_are_used()	static_key_false(&__cfs_bandwidth_used)
@@ -181,10 +179,10 @@ extern struct static_key __cfs_bandwidth_used;
 void __psi_throttle(struct rq *rq, struct cfs_rq *cfs_rq, bool throttled);
 
 /**
- * psi_throttle - a cpu.max holds back the tasks that are queued here, or not any more
+ * psi_throttle - a cpu.max begins or ends to throttle the tasks that are queued here
  * @rq:     a CPU's runqueue, its clock up to date
  * @cfs_rq: where they are queued, not those of groups below
- * @held:   the former
+ * @throttled: it begins
  */
 static inline void psi_throttle(struct rq *rq, struct cfs_rq *cfs_rq, bool throttled)
 {

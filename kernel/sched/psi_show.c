@@ -2,12 +2,11 @@
 /*
  * Pressure stall information: /proc/pressure and the text of a pressure file.
  *
- * Locking: none of its own. psi_group_read() hands out values of one moment,
- * and nothing else is looked at while they are printed. psi_trigger.c says how
- * listeners live. Files that are open when accounting is switched off are released then
- * (proc_entry_rundown()), but those who poll them stay in their wait queue for as long as
- * they like; so that lives until they have left it (struct psi_wait). orphans_lock is for the
- * list of those. pressure_ns.c says how long a file of a container lives.
+ * Locking: printing takes no lock, as psi_group_read() returns values of one moment.
+ * psi_trigger.c says how listeners live. Open files are released when accounting is
+ * switched off (proc_entry_rundown()), but pollers may stay in their wait queue after
+ * that, so it lives until they have left it (struct psi_wait). orphans_lock is for the
+ * list of such queues. pressure_ns.c says how long a file of a container lives.
  */
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -46,7 +45,7 @@ static void show_line(struct seq_file *m, const char *name,
 }
 
 /**
- * psi_show - print a pressure file (R-11)
+ * psi_show - print a pressure file
  * @m:     where to
  * @group: whose pressure
  * @res:   of what
@@ -80,7 +79,7 @@ static void show_cpu_cause(struct seq_file *m, const char *name, const u64 ns[])
 }
 
 /**
- * psi_show_cpu_causes - print why tasks wait for a CPU (R-19)
+ * psi_show_cpu_causes - print why tasks wait for a CPU
  * @m:     where to
  * @group: whose
  *
@@ -97,16 +96,14 @@ void psi_show_cpu_causes(struct seq_file *m, struct psi_group *group)
 
 #ifdef CONFIG_PROC_FS
 
-/* Everybody may read, and have triggers. */
+/* Anybody may read and have triggers. */
 #define PSI_FILE_MODE	0666
 
-/*
- * Who polls a file. Nobody comes any more when that is released, but some may be there.
- */
+/* The pollers of a file. After its release no new ones come, but some may be left. */
 struct psi_wait {
 	wait_queue_head_t	head;
 	struct list_head	orphan;
-	struct rcu_head		rcu;	/* who leaves it lets go of its lock last */
+	struct rcu_head		rcu;	/* a poller drops the lock after it has left */
 };
 
 static DEFINE_MUTEX(orphans_lock);
@@ -119,7 +116,7 @@ static bool has_no_waiters(struct psi_wait *wait)
 	bool empty;
 
 	spin_lock_irq(&wait->head.lock);
-	/* Nobody comes any more, and who leaves has the lock. */
+	/* No poller is added any more, and they leave under the lock. */
 	empty = !waitqueue_active(&wait->head);
 	spin_unlock_irq(&wait->head.lock);
 	return empty;
@@ -164,7 +161,7 @@ static void free_wait(struct psi_wait *wait)
 	schedule_delayed_work(&orphans_work, ORPHANS_JIFFIES);
 }
 
-/* An open one. */
+/* An open file. */
 struct psi_file {
 	struct psi_group	*group;
 	struct psi_ns_file	ns;
@@ -211,7 +208,7 @@ static int psi_proc_open(struct inode *inode, struct file *file)
 
 	psi_ns_close(&f->ns);
 free:
-	/* Its end may be told of just now. */
+	/* psi_ns_end() may be about to wake it. */
 	kfree_rcu(wait, rcu);
 	kfree(f);
 	return ret;
@@ -269,7 +266,7 @@ static const struct proc_ops psi_proc_ops = {
 };
 
 /**
- * psi_proc_add - let there be /proc/pressure
+ * psi_proc_add - make /proc/pressure
  *
  * Context: may sleep; there is none.
  * Return: 0 or -ENOMEM.
@@ -295,9 +292,9 @@ int psi_proc_add(void)
 }
 
 /**
- * psi_proc_remove - the end of /proc/pressure
+ * psi_proc_remove - remove /proc/pressure
  *
- * Waits for those who read and write. Triggers go, and who polls is told.
+ * Waits for reads and writes to end. Triggers go, and their pollers are woken.
  *
  * Context: may sleep.
  */
