@@ -1,37 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pressure stall information of cgroups: their files, their groups, and the
- * switch.
+ * Pressure stall information of cgroups: their files, their groups, and the switch.
  *
- * A cgroup of the default hierarchy has a psi_group, the root that of the system.
- * Tasks and groups are contributors of the group that they are in. One that is
- * switched off (cgroup.pressure) has none: its tasks are counted in the next one
- * above that is on, and so are its children, so that it costs nothing. Each task
- * and each child is moved from there to here in a step of its own under its rq
- * lock, with a point to yield after each (R-8). Meanwhile the group shows some of
- * them; its files are hidden then.
+ * A cgroup of the default hierarchy has a psi_group, the root that of the system. Tasks
+ * and child groups are contributors of the group that they are in. A group that is
+ * switched off (cgroup.pressure) has no contributors and costs nothing: its tasks are
+ * counted in the next group above that is on, and so are its children. Switching moves one
+ * task, or up to PSI_SET_PARENTS_MAX children on one CPU, per hold of a rq lock, and may
+ * yield after that. Meanwhile the group shows some of them; its files are hidden then.
  *
- * psi_group::acct_group is the group itself if it is on, else that of the parent.
- * What holds at all times:
+ * psi_group::acct_group is the group itself if it is on, else that of the parent. At all
+ * times:
  *
- *	nodes of a group	contribute to acct_group of the parent
- *	tasks of a group	count in acct_group of the group once they have been
- *				visited, awake or not. A task that exits may be missed. It
- *				stays where it is, and that is above the group, or
- *				the group itself: right for all that are on.
+ *  - The nodes of a group contribute to acct_group of the parent.
+ *  - The tasks of a group count in acct_group of the group once they have been visited,
+ *    awake or not. A task that exits may be missed. It stays where it is, which is above
+ *    the group, or the group itself: right for all that are on.
  *
- * Locking: psi_group::acct_group and the parents of nodes change under cgroup_mutex.
- * File operations need it only for the switch: kernfs keeps the cgroup, and the
- * listener of the open file, for as long as the operation takes.
+ * Locking: psi_group::acct_group and the parents of nodes change under cgroup_mutex. File
+ * operations need it only for the switch: kernfs keeps the cgroup, and the listener of
+ * the open file, for as long as the operation takes.
  *
  *	object		made by		freed by		and until then
- *	psi_group	mkdir		css_free_rwork_fn(),	any task, css_set or
- *					and RCU for readers	child holds the cgroup
+ *	psi_group	mkdir, or	css_free_rwork_fn(), or	any task, css_set or
+ *			kernel.psi=1	kernel.psi=0; then RCU	child holds the cgroup
  *	listener	open		close, rmdir or switching off, whichever is
  *				first: kernfs_drain() waits for operations, lets none
  *				begin, and then releases; of->priv is NULL after that
  *	trigger		write		with its listener	psi_trigger.c
- *	of->wait	open		close			who polls it holds the file
+ *	of->wait	open		close			its pollers hold the file
  */
 #include <linux/cgroup.h>
 #include <linux/kernfs.h>
@@ -51,14 +48,14 @@
 
 enum cgroup_pressure_stage cgroup_pressure_stage;
 
-/* Is the pressure of cgroups accounted? Not with psi=0 or cgroup_disable=pressure. */
+/* Not with psi=0 or cgroup_disable=pressure. */
 static bool pressure_enabled(void)
 {
 	return static_branch_unlikely(&psi_enabled) && !cgroup_pressure_disabled();
 }
 
 /**
- * cgroup_pressure_has_files - has a cgroup the files of this kind?
+ * cgroup_pressure_has_files - does a cgroup have its pressure files?
  * @cgrp: the cgroup, of the default hierarchy
  *
  * Context: cgroup_mutex held.
@@ -83,7 +80,7 @@ bool cgroup_pressure_wants_files(void)
 /* ------------------------------- Groups ------------------------------- */
 
 /**
- * cgroup_pressure_alloc - a group for a new cgroup
+ * cgroup_pressure_alloc - make the group of a new cgroup
  * @cgrp:   the cgroup, which has its directory
  * @parent: the one above
  * @gfp:    GFP_KERNEL_ACCOUNT if current has made it, else GFP_KERNEL
@@ -97,7 +94,7 @@ int cgroup_pressure_alloc(struct cgroup *cgrp, struct cgroup *parent, gfp_t gfp)
 
 	lockdep_assert_held(&cgroup_mutex);
 
-	/* If accounting is being switched on, it may be the other one's turn first. */
+	/* While accounting is being switched on, the parent may not have its group yet. */
 	if (!cgroup_on_dfl(parent) || cgroup_pressure_stage == PRESSURE_NOTHING || !parent->psi)
 		return 0;
 
@@ -113,8 +110,8 @@ int cgroup_pressure_alloc(struct cgroup *cgrp, struct cgroup *parent, gfp_t gfp)
  * cgroup_pressure_offline - a cgroup is removed, and its files have gone
  * @cgrp: the cgroup, not a root
  *
- * What its tasks were stalled for stays with the groups above. Those that are on their way
- * out may add to it; psi_group_free() hands that on.
+ * What its tasks were stalled for stays with the groups above. Tasks that are exiting may
+ * add to it; psi_group_free() hands that on.
  *
  * Context: cgroup_mutex held.
  */
@@ -197,7 +194,7 @@ static void recount_tasks(struct cgroup *cgrp)
 	css_task_iter_end(&it);
 }
 
-/* All tasks and children that counted somewhere else before. */
+/* Moves all tasks and children that counted elsewhere. */
 static void pressure_switch(struct cgroup *cgrp, bool on)
 {
 	struct psi_group *acct = on ? cgrp->psi : acct_of_parent(cgrp);
@@ -222,7 +219,7 @@ static void pressure_switch(struct cgroup *cgrp, bool on)
 		if (pos == cgrp || !pos->psi)
 			continue;
 
-		/* What is between it and @cgrp is off. */
+		/* All groups between this one and @cgrp are off. */
 		children[nr++] = pos->psi;
 		if (nr == ARRAY_SIZE(children)) {
 			psi_set_parents(children, nr, acct);
@@ -276,7 +273,7 @@ static ssize_t pressure_switch_write(struct kernfs_open_file *of, char *buf,
 		return -ENOENT;
 
 	if (!cgroup_pressure_has_files(cgrp)) {
-		/* While we waited for the lock, all of it was switched off. */
+		/* Accounting was switched off while we waited for the lock. */
 		cgroup_kn_unlock(of->kn);
 		return -ENODEV;
 	}
@@ -375,11 +372,11 @@ struct cftype cgroup_pressure_files[] = {
 		.write = pressure_switch_write,
 	},
 	PRESSURE_FILE("irq", PSI_IRQ),	/* the last one: see cgroup_pressure_init() */
-	{ }	/* the end */
+	{ }
 };
 
 /**
- * cgroup_pressure_init - the root's group is the system
+ * cgroup_pressure_init - give the root the system's group
  *
  * Context: once at boot, before there are files.
  */
@@ -390,7 +387,7 @@ void __init cgroup_pressure_init(void)
 	cgrp_dfl_root.cgrp.psi = &psi_system;
 	if (pressure_enabled())
 		cgroup_pressure_stage = PRESSURE_FILES;
-	/* Where the time of interrupts is not measured, the list ends before. */
+	/* Without measured interrupt time, the list ends before this file. */
 	if (!irqtime_is_measured())
 		irq->name[0] = '\0';
 }

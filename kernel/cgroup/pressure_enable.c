@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pressure stall information of cgroups: switched on and off while the system runs.
+ * Pressure stall information of cgroups: switching it on and off at run time.
  *
- * psi_enable.c says in which order these are called. There may be thousands of cgroups, and
- * what is to be done with one of them takes cgroup_mutex; so it is taken for one after the
- * other. Those that are made meanwhile get what is asked for by cgroup_pressure_stage, which
- * is set before the first one is visited.
+ * psi_enable.c says in which order these functions are called. There may be thousands of
+ * cgroups, and each of them needs cgroup_mutex; so that is taken for one after the other.
+ * New cgroups follow cgroup_pressure_stage, which is set before the first visit.
  *
- * Locking: cgroup_mutex for psi_group pointers of cgroups, their files and the stage. Nobody
- * uses such a pointer without it but for those who account, after psi_enabled and until it is
- * not set any more (under RCU, or with interrupts off), and operations of the files, for which
- * who removes them waits. Both is over when groups are removed.
+ * Locking: cgroup_mutex for the psi_group pointers of cgroups, their files and the stage.
+ * Only two kinds of users read such a pointer without it: accounting, while psi_enabled
+ * is set (under RCU, or with interrupts off), and file operations, for which the removal
+ * of the files waits. Both have ended when groups are removed.
  */
 #include <linux/cgroup.h>
 #include <linux/psi.h>
@@ -26,8 +25,8 @@
 #include "pressure.h"
 
 /*
- * Call @fn for each cgroup, those above first or those below, with cgroup_mutex held each
- * time. One that is made meanwhile is visited unless the one above it was before.
+ * Call @fn for each cgroup, parents first or last, with cgroup_mutex held each time. A
+ * cgroup that is made meanwhile is visited unless its parent was before.
  */
 static int visit_all(int (*fn)(struct cgroup *cgrp), bool above_first)
 {
@@ -65,13 +64,13 @@ static void set_stage(enum cgroup_pressure_stage stage)
 
 static int add_group(struct cgroup *cgrp)
 {
-	/* One that was removed will never be asked. */
+	/* A removed cgroup will never be asked. */
 	if (cgrp->psi || cgroup_is_dead(cgrp))
 		return 0;
 	return cgroup_pressure_alloc(cgrp, cgroup_parent(cgrp), GFP_KERNEL);
 }
 
-/* Nobody looks at it any more, but for those that are below it. */
+/* Only groups below may still use it. */
 static int remove_group(struct cgroup *cgrp)
 {
 	struct psi_cause_sum sums[PSI_NR_CAUSES] = { };
@@ -91,7 +90,7 @@ static int remove_group(struct cgroup *cgrp)
 }
 
 /**
- * cgroup_pressure_add_groups - let each cgroup have a group
+ * cgroup_pressure_add_groups - make a group for each cgroup
  *
  * Context: may sleep; takes cgroup_mutex, for one after the other. Nothing is accounted.
  * Return: 0 or -ENOMEM; there are none then.
@@ -110,10 +109,10 @@ int cgroup_pressure_add_groups(void)
 }
 
 /**
- * cgroup_pressure_remove_groups - take them back
+ * cgroup_pressure_remove_groups - remove the groups of all cgroups
  *
- * Context: may sleep; takes cgroup_mutex, for one after the other. Nothing is accounted, and
- * there are no files.
+ * Context: may sleep; takes cgroup_mutex, for one after the other. Nothing is accounted,
+ * and there are no files.
  */
 void cgroup_pressure_remove_groups(void)
 {
@@ -131,7 +130,7 @@ void cgroup_pressure_count(struct task_struct *task)
 {
 	struct cgroup *cgrp;
 
-	/* It is not moved meanwhile. */
+	/* The task cannot move meanwhile. */
 	spin_lock_irq(&css_set_lock);
 	cgrp = task_css_set(task)->dfl_cgrp;
 	psi_count_task(task, cgrp->psi ?: &psi_system);
@@ -153,7 +152,7 @@ static int remove_files(struct cgroup *cgrp)
 }
 
 /**
- * cgroup_pressure_add_files - let each cgroup have its files
+ * cgroup_pressure_add_files - make the files of each cgroup
  *
  * Context: may sleep; takes cgroup_mutex, for one cgroup after the other.
  * Return: 0 or -ENOMEM; there are none then.
@@ -172,11 +171,10 @@ int cgroup_pressure_add_files(void)
 }
 
 /**
- * cgroup_pressure_remove_files - take them back; who has triggers is told
+ * cgroup_pressure_remove_files - remove the files of all cgroups, and wake their pollers
  *
- * Waits for those who read and write.
- *
- * Context: may sleep; takes cgroup_mutex, for one cgroup after the other.
+ * Context: may sleep, and waits for reads and writes to end; takes cgroup_mutex, for one
+ * cgroup after the other.
  */
 void cgroup_pressure_remove_files(void)
 {

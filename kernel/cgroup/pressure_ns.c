@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pressure stall information: /proc/pressure of a cgroup namespace, for proc mounts
- * with pressure=cgroup.
+ * Pressure stall information: /proc/pressure of a cgroup namespace, for proc mounts with
+ * pressure=cgroup.
  *
- * Such a file shows the group at the root of its opener's namespace. It keeps the
- * cgroup, but ends when that is removed or switched off, as the cgroup's own files do.
+ * Such a file shows the group at the root of its opener's namespace. It keeps the cgroup,
+ * but ends when that is removed or switched off, as the cgroup's own files do.
  *
  * Locking: ns_files_lock for psi_group::ns_files and ns_ended.
  */
@@ -44,10 +44,10 @@ static struct psi_group *add_file(struct psi_ns_file *file, struct cgroup *cgrp)
 /**
  * psi_ns_open - whose pressure does a file of /proc/pressure show?
  * @inode: of the file
- * @file:  belongs to the open file, all zeros but for its listener
+ * @file:  of the open file, all zeros except for its listener
  *
  * Context: may sleep; current opens the file. psi_ns_close() has to follow.
- * Return: the group, which is that of the system unless the mount has pressure=cgroup and
+ * Return: the group, which is the system's unless the mount has pressure=cgroup and
  *	current's cgroup namespace another root than the hierarchy; or
  *	-ENODEV		the cgroup was removed,
  *	-EOPNOTSUPP	it is not accounted: it is switched off, or all are
@@ -64,13 +64,13 @@ struct psi_group *psi_ns_open(struct inode *inode, struct psi_ns_file *file)
 	if (!READ_ONCE(cgrp_dfl_visible))
 		return ERR_PTR(-EOPNOTSUPP);
 
-	/* The namespace keeps its css_set, and that the cgroup. */
+	/* The namespace keeps its css_set, which keeps the cgroup. */
 	cgrp = ns->root_cset->dfl_cgrp;
 	return cgroup_parent(cgrp) ? add_file(file, cgrp) : &psi_system;
 }
 
 /**
- * psi_ns_close - the file is closed, and has no trigger any more
+ * psi_ns_close - a file is closed, and has no trigger any more
  * @file: as psi_ns_open() left it
  *
  * Context: may sleep.
@@ -86,7 +86,7 @@ void psi_ns_close(struct psi_ns_file *file)
 	cgroup_put(file->cgrp);
 }
 
-/* The lock keeps the file from being closed; RCU, and whoever waits, keep the queue. */
+/* The lock keeps the file from being closed; RCU, or a poller, keeps the wait queue. */
 static bool end_one(struct psi_group *group)
 {
 	wait_queue_head_t *wait = NULL;
