@@ -694,10 +694,7 @@ static void end_cause(struct task_struct *p)
 
 /**
  * psi_task_dead - a task has left its last CPU for good
- * @p: the task
- *
- * It still counts only if it died of an oops inside a memory stall section, which nobody
- * else would end.
+ * @p: the task; it counts only if an oops killed it inside a memory stall section
  *
  * Context: no locks held.
  */
@@ -955,10 +952,8 @@ static void detach_node(struct rq *rq, struct psi_node *node)
 }
 
 /**
- * psi_nodes_detach - make other nodes let go of a group's nodes
+ * psi_nodes_detach - make all but readers under RCU let go of a group's nodes
  * @group: the group, in which nothing can happen
- *
- * Only readers under RCU may still use the nodes then.
  *
  * Context: may sleep; takes one rq lock after the other.
  */
@@ -1035,10 +1030,8 @@ static void begin_counting(struct rq *rq, struct task_struct *p, u32 now)
 
 /**
  * psi_count_task - count a task from now on, by its present state
- * @p:     the task; nobody moves it
- * @group: its group
- *
- * Moves a task that is counted already. Skips tasks that exit, and PSI's own threads.
+ * @p:     the task, which nobody moves; skipped if it exits, or is a thread of PSI
+ * @group: its group; a task that is counted already moves there
  *
  * Context: any without p->pi_lock; after psi_set_counting(true).
  */
@@ -1162,10 +1155,8 @@ bool psi_cpu_is_busy(const struct psi_node *node, int cpu)
 
 /**
  * psi_cpu_idle - take a CPU out of psi_group::active, unless it is busy or not folded
- * @node: the group's node
+ * @node: the group's node; then notifies of its next activity and first stall (notify_from())
  * @cpu:  its CPU
- *
- * The node then notifies of its next activity and of the first stall, see notify_from().
  *
  * Context: the thread that folds, interrupts on; takes the CPU's rq lock.
  */

@@ -122,10 +122,8 @@ struct psi_fold {
  * @now:    local_clock(), ns
  * @offset: so that not all are at the same time, ns
  *
- * Always in its first two periods, then at the first of two samples: folds have to cover
- * little time, as triggers go by what is known so far.
- *
- * Return: true if so.
+ * Return: true in its first two periods, then at the first of two samples: folds have to
+ * cover little time, as triggers go by what is known so far.
  */
 static inline bool psi_sample_is_fold(const struct psi_fold *fold, u64 now, u64 offset)
 {
@@ -138,9 +136,7 @@ static inline bool psi_sample_is_fold(const struct psi_fold *fold, u64 now, u64 
  * psi_sample_is_due - is a group to be sampled if it is not to be folded?
  * @fold: as of its last fold
  *
- * If some CPU has always been busy for a while, there is little to find out.
- *
- * Return: true if so.
+ * Return: false if some CPU has always been busy for a while: there is little to find out.
  */
 static inline bool psi_sample_is_due(const struct psi_fold *fold)
 {

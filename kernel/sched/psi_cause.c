@@ -391,12 +391,10 @@ void psi_cause_end(struct task_struct *p, u64 now)
 
 /**
  * psi_cause_move - move a task and its section to another group
- * @p:     the task, in a section that is recorded
+ * @p:     the task, in a section that is recorded; while it runs, it sees the section go on
  * @group: the other group
  * @cpu:   the CPU of the runqueue that it belongs to
  * @now:   its clock, ns
- *
- * For the task itself, which may be running and reads without a lock, the section goes on.
  *
  * Context: rq lock held.
  */

@@ -219,9 +219,7 @@ static void begin_on(struct rq *rq)
 }
 
 /**
- * psi_debug_begin - accounting is about to begin, perhaps again
- *
- * Old stamps may be so old that clocks have wrapped.
+ * psi_debug_begin - drop old stamps, as clocks may have wrapped since accounting was on
  *
  * Context: may sleep; no node changes.
  */

@@ -265,9 +265,8 @@ void psi_group_activate(struct psi_group *group, int cpu)
 
 /**
  * psi_group_stalled - a CPU of the group is, or may be, stalled again
- * @group: the group, whose CPU's rq lock is held
- *
- * The group is sampled until the end of the period if it is active on several CPUs.
+ * @group: the group, whose CPU's rq lock is held; sampled until the end of the period if it
+ *	   is active on several CPUs
  */
 void psi_group_stalled(struct psi_group *group)
 {
@@ -549,9 +548,7 @@ int psi_fold_start(void)
 }
 
 /**
- * psi_fold_stop - stop the thread
- *
- * Folds the rest of the system, which would look new later.
+ * psi_fold_stop - stop the thread, and fold the rest of the system, or it would look new later
  *
  * Context: may sleep; nothing activates a group any more.
  */

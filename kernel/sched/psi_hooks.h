@@ -50,10 +50,8 @@ static inline void psi_enqueue(struct rq *rq, struct task_struct *p, int flags)
 /**
  * psi_dequeue - a task blocks, or leaves for another CPU
  * @rq:    its runqueue
- * @p:     the task
+ * @p:     the task; it blocks even if its class keeps it queued for a while
  * @flags: DEQUEUE_*
- *
- * It blocks even if its class keeps it queued for a while (delayed dequeue).
  */
 static inline void psi_dequeue(struct rq *rq, struct task_struct *p, int flags)
 {
@@ -112,10 +110,8 @@ static inline void psi_tick(struct rq *rq, struct task_struct *curr)
  * psi_waits_for_io - if this task sleeps, does it wait for io?
  * @p: the task, current or asleep, with its rq lock held
  *
- * In io_uring_enter() a task is in iowait whatever is in flight, which helps cpufreq. It
- * waits for io only if some of that is for storage.
- *
- * Return: true if so.
+ * Return: true if so. In io_uring_enter() a task is in iowait whatever is in flight, which
+ * helps cpufreq; it waits for io only if some of that is for storage.
  */
 static inline bool psi_waits_for_io(const struct task_struct *p)
 {

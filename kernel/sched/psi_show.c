@@ -292,11 +292,9 @@ int psi_proc_add(void)
 }
 
 /**
- * psi_proc_remove - remove /proc/pressure
+ * psi_proc_remove - remove /proc/pressure with all triggers, and wake their pollers
  *
- * Waits for reads and writes to end. Triggers go, and their pollers are woken.
- *
- * Context: may sleep.
+ * Context: may sleep; waits for reads and writes to end.
  */
 void psi_proc_remove(void)
 {

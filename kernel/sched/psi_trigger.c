@@ -239,10 +239,8 @@ u8 psi_trigger_watched(const struct psi_group *group)
 
 /**
  * psi_trigger_notify - states have begun of which a node has to notify
- * @group:  the node's group
+ * @group:  the node's group, whose monitors make it notify again when they rest
  * @states: mask of enum psi_state, stalls only
- *
- * When monitors rest again, they make the node notify again.
  *
  * Context: rq lock held.
  */
@@ -922,10 +920,8 @@ int psi_trigger_write(struct psi_listener *l, struct psi_group *group,
  * @file: the file
  * @pt:   as poll() has it
  *
- * Of several waiters for one file, one gets the event; the others go on waiting.
- *
- * Return: EPOLLPRI if there was an event since the last call; EPOLLERR if there is no
- * trigger, or it has ended.
+ * Return: EPOLLPRI if there was an event since the last call, to one of several waiters;
+ * EPOLLERR if there is no trigger, or it has ended.
  */
 __poll_t psi_trigger_poll(struct psi_listener *l, struct file *file,
 			  poll_table *pt)

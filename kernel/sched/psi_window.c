@@ -102,9 +102,7 @@ bool psi_track_sample(struct psi_track *t, u64 now, u64 total)
 /**
  * psi_track_resume - go on sampling after a rest
  * @t:   the track
- * @now: ns; may be older than the last sample
- *
- * Growth since that sample is taken to begin now.
+ * @now: ns; may be older than the last sample. Growth since that is taken to begin now.
  */
 void psi_track_resume(struct psi_track *t, u64 now)
 {
@@ -122,9 +120,8 @@ void psi_track_resume(struct psi_track *t, u64 now)
  * @total: it is needed when the total is so high, or U64_MAX,
  * @end:   or when it is so late, ns
  *
- * Samples before that are left out: a total does not grow faster than the clock.
- *
- * Return: ns, after @now.
+ * Return: ns, after @now. Samples before that are left out, as a total does not grow faster
+ * than the clock.
  */
 u64 psi_track_next(const struct psi_track *t, u64 now, u64 total, u64 end)
 {
