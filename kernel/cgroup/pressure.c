@@ -2,12 +2,12 @@
 /*
  * Pressure stall information of cgroups: their files, their groups, and the switch.
  *
- * A cgroup of the default hierarchy has a psi_group, the root that of the system. Tasks
- * and child groups are contributors of the group that they are in. A group that is
- * switched off (cgroup.pressure) has no contributors and costs nothing: its tasks are
- * counted in the next group above that is on, and so are its children. Switching moves one
- * task, or up to PSI_SET_PARENTS_MAX children on one CPU, per hold of a rq lock, and may
- * yield after that. Meanwhile the group shows some of them; its files are hidden then.
+ * A cgroup of the default hierarchy has a psi_group, the root that of the system. Tasks and
+ * child groups are contributors of the group that they are in. A group that is switched off
+ * (cgroup.pressure) has no contributors and costs nothing: its tasks are counted in the next
+ * group above that is on, and so are its children. Switching moves one task, or up to
+ * PSI_SET_PARENTS_MAX children on one CPU, per hold of a rq lock, and may yield after that.
+ * Meanwhile the group shows some of them; its files are hidden then.
  *
  * psi_group::acct_group is the group itself if it is on, else that of the parent. At all
  * times:

@@ -348,7 +348,6 @@ static __always_inline void write_change(struct rq *rq, struct psi_node *node, u
 	nodes_write_end(rq);
 }
 
-/* Both changes at once. */
 static __always_inline void write_switch(struct rq *rq, struct psi_change from,
 					 struct psi_change to, u32 now)
 {
@@ -421,7 +420,6 @@ static bool is_throttled(const struct task_struct *p)
 	return p->sched_class == &fair_sched_class && p->se.cfs_rq->throttle_count;
 }
 
-/* see psi_throttle() */
 void __psi_throttle(struct rq *rq, struct cfs_rq *cfs_rq, bool throttled)
 {
 	struct sched_entity *se = cfs_rq->curr;
@@ -467,7 +465,6 @@ static noinline void enqueue_throttle_changed(struct rq *rq, struct task_struct 
 	enqueue(rq, p, flags);
 }
 
-/* see psi_enqueue() */
 void __psi_enqueue(struct rq *rq, struct task_struct *p, int flags)
 {
 	if (psi_quotas_are_used() &&
@@ -484,7 +481,6 @@ static void end_preempted(struct rq *rq, struct task_struct *p)
 	rq->psi.preempted = NULL;
 }
 
-/* see psi_dequeue() */
 void __psi_dequeue(struct rq *rq, struct task_struct *p, int flags)
 {
 	if (flags & DEQUEUE_SAVE)
@@ -633,7 +629,6 @@ static void take_irq_time(struct rq *rq, struct task_struct *p)
 		notify_from(p->psi.node, cpu_of(rq), BIT(PSI_IRQ_FULL));
 }
 
-/* see psi_tick() */
 void __psi_tick(struct rq *rq, struct task_struct *curr)
 {
 	if (rq->psi.irq_ns != irq_ns(rq))
@@ -648,13 +643,11 @@ static noinline void switch_after_irq(struct rq *rq, struct task_struct *prev,
 	__psi_switch(rq, prev, next);
 }
 
-/* see psi_schedule() */
 void __psi_schedule(struct rq *rq)
 {
 	read_clock(rq);
 }
 
-/* see psi_switch() */
 void __psi_switch(struct rq *rq, struct task_struct *prev,
 		  struct task_struct *next)
 {
@@ -676,7 +669,6 @@ static void unaccount_sleeper(struct task_struct *p)
 	unaccount_task(rq, p, read_now(rq));
 }
 
-/* see psi_wake_migrate() */
 void __psi_wake_migrate(struct task_struct *p)
 {
 	if (p->psi.contrib)
@@ -986,7 +978,6 @@ static void exempt(struct rq *rq, struct task_struct *p, u8 flags, u32 now)
 	p->psi.cpu = -1;
 }
 
-/* see psi_wake_new() */
 void __psi_wake_new(struct task_struct *p)
 {
 	if (READ_ONCE(psi_counting))

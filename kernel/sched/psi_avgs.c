@@ -2,19 +2,17 @@
 /*
  * Pressure stall information: from the CPUs of a group to its totals and averages.
  *
- * The first half is arithmetic on its arguments. The second half reads.
+ * The first half is arithmetic on its arguments, for psi_fold.c; the second half reads.
  *
- * A fold, see psi_fold.c, adds the growth of the CPUs' times to the totals, and at the
- * end of a period of 2 s makes it a sample of the averages. Nobody else changes any of
- * that. A reader adds up in a copy what has grown since, and shows what a fold would make
- * of it now. That may become less when other CPUs get busy, but no total that is shown
- * may go back, so psi_group::shown keeps what was.
+ * A fold adds the growth of the CPUs' times to the totals, and at the end of a period of
+ * 2 s makes it a sample of the averages. Nobody else changes any of that. A reader adds
+ * up in a copy what has grown since, and shows what a fold would make of it now. That may
+ * become less when other CPUs get busy, but no total that is shown may go back, so
+ * psi_group::shown keeps what was.
  *
- * psi_fold.c calls down to here; this file reaches nodes and runqueues by psi_cpu.h.
- *
- * Locking: psi_group::fold and psi_node::folded are read under psi_group::seq, and the
- * times of nodes as psi_cpu_times() says. psi_group::shown_lock (no preemption, a few
- * instructions) protects what has been shown.
+ * Locking: psi_group::fold and psi_node::folded are read under psi_group::seq, the times
+ * of nodes by psi_cpu_times(). psi_group::shown_lock (no preemption, a few instructions)
+ * protects what has been shown.
  */
 #include <linux/cpumask.h>
 #include <linux/jump_label.h>

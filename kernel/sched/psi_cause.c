@@ -3,9 +3,9 @@
  * Pressure stall information: why tasks are stalled on memory, and for how long.
  *
  * A section has a cause, named by the code that begins it. For each cause a group shows
- * how many sections there were, how long they took in all, and the longest one, in the
- * group and all its descendants. This is time of tasks: two that are stalled for a second
- * are two seconds, whatever their CPUs do.
+ * the number of sections, their time in all, and the longest one, in the group and all
+ * its descendants. This is time of tasks: two that are stalled for a second are two
+ * seconds, whatever their CPUs do.
  *
  * What a section costs does not depend on the depth of the group: its begin and end are
  * written down in the task's own group, and nothing is done at a context switch. A reader
@@ -19,8 +19,8 @@
  * the reading stands for the end.
  *
  * A shard serves 8 CPUs, because there are many groups, of which few stall on many CPUs
- * at the same time: 64 bytes a CPU, where a node has 128. Shards are allocated with the
- * group, as nothing can be allocated where a stall begins.
+ * at once: 64 bytes a CPU, where a node has 128. Shards are allocated with the group, as
+ * nothing can be allocated where a stall begins.
  *
  * The first half is pure: it knows no tasks, and is told the time. That is the
  * clock of a CPU where a section begins and ends, and local_clock() for a reader. Clocks
@@ -420,8 +420,6 @@ u64 psi_cause_test_end(struct psi_cause_shard *shard, enum psi_cause cause, u64 
 
 #endif /* CONFIG_PSI_KUNIT_TEST */
 
-/* ------------------------------- Groups ------------------------------- */
-
 /**
  * psi_cause_nr_shards - number of shards of a group
  *
@@ -442,8 +440,6 @@ struct psi_cause_shard *psi_cause_shards_alloc(gfp_t gfp)
 {
 	return kvcalloc(psi_cause_nr_shards(), sizeof(struct psi_cause_shard), gfp);
 }
-
-/* ------------------------------ The file ------------------------------ */
 
 /**
  * psi_show_memory_causes - print the causes of memory stalls (R-19)

@@ -2,11 +2,11 @@
 /*
  * Pressure stall information: switching it on and off at run time (kernel.psi).
  *
- * While it is off, the hooks in the scheduler are patched-out branches, and nobody
- * records what tasks do. The branches are patched one by one, and what a task is doing
- * began before. So between off and on there is a state in which the hooks are called, but
- * all tasks are PSI_TASK_EXEMPT. From there tasks begin to be counted, or stop, one after
- * the other, each under the lock of its runqueue and by its state at that moment:
+ * While it is off, the hooks in the scheduler are patched-out branches, and nobody records
+ * what tasks do. The branches are patched one by one, and what a task is doing began before.
+ * So between off and on there is a state in which the hooks are called, but all tasks are
+ * exempt (PSI_TASK_EXEMPT). From there tasks begin to be counted, or stop, one after the
+ * other, each under the lock of its runqueue and by its state at that moment:
  *
  *	off		tasks are exempt, hooks are not called
  *	      |  ^
@@ -17,21 +17,19 @@
  *	on		tasks are counted
  *
  * On the way up, groups, threads and the system's counters of causes are made before the
- * hooks are called, and files appear when all tasks are counted. The way down is the
- * reverse. If there is no memory for something, what has been done is undone.
+ * hooks are called, and files when all tasks are counted. The way down, or back if there
+ * is no memory, is the reverse. The system's totals go on from where they were.
  *
- * psi_counting decides about a new task, when it wakes up for the first time. All others
- * are found in the table of processes. exec() by a thread other than the leader gives
- * that thread the leader's number, which may have been passed already; that happens to a
- * thread once, so two visits find all tasks. A task that exits leaves the table while it
- * is still counted, until it is off its CPU. Switching off waits for those
- * (psi_exit_srcu). A task that begins to exit before it is counted never is.
+ * psi_counting decides about a new task when it wakes up for the first time. All others
+ * are found in the table of processes. exec() gives a thread other than the leader the
+ * leader's number, which may have been passed already; that happens to a thread once, so
+ * two visits find all tasks. A task that exits leaves the table while it is still
+ * counted, until it is off its CPU; switching off waits for it (psi_exit_srcu). A task
+ * that begins to exit before it is counted never is.
  *
  * A task knows the cause of its memory stall section (psi_task::cause) even with
- * accounting off. When the task is counted again, the section is accounted as if it began
- * then; its end finds it recorded, or not (psi_task::cause_shard).
- *
- * The system's totals go on from where they were, as if nothing had happened meanwhile.
+ * accounting off. When it is counted again, the section is accounted as if it began then;
+ * its end finds it recorded, or not (psi_task::cause_shard).
  *
  * Removing /proc/pressure waits for read() and write() calls there: for ever, if their
  * buffer is on a page that another program has to provide, and does not. So a work item
@@ -67,8 +65,6 @@
 static DEFINE_MUTEX(psi_enable_lock);
 static bool psi_has_proc;		/* psi_enable_lock; not while it is removed */
 static DECLARE_COMPLETION(psi_proc_is_removed);
-
-/* ------------------------------- Tasks ------------------------------- */
 
 /* From before a task leaves the table of processes until it is off its CPU. */
 DEFINE_STATIC_SRCU(psi_exit_srcu);
@@ -156,8 +152,6 @@ static void end_counting(void)
 	synchronize_rcu();
 	synchronize_rcu();
 }
-
-/* ----------------------------- All of it ----------------------------- */
 
 /* From off to idle. Return: 0 or a negative errno. */
 static int make_all(void)

@@ -2,23 +2,22 @@
 /*
  * Pressure stall information: the thread that folds.
  *
- * One thread, psi_fold, folds the times of CPUs into the totals and averages of groups,
- * and nobody else changes these. The periods of all groups end together, at fixed times,
- * and the thread comes soon after that. If a period ended at about the time of the fold,
- * one fold would be too early for it, and the next one late by a whole period.
+ * Only this thread, psi_fold, folds the times of CPUs into totals and averages. The
+ * periods of all groups end together, at fixed times, and it comes soon after that. If a
+ * period ended at about the time of the fold, one fold would be too early for it, and the
+ * next one late by a whole period.
  *
  * The times of CPUs over two seconds do not say how many were busy at once, nor whether
- * that was when something stalled. So on a machine with several CPUs the thread samples,
- * forty times a second, how many CPUs are busy in groups that have stalled in the last
- * period or begin to in this one. The moments follow from the clock alone, at irregular
- * intervals, as loads may have regular ones. At first each sample is a fold as well,
- * later every other one, as a group may change within a period. Five samples a second are
- * enough for a group that stalls so little that samples hardly matter (PSI_DOUBT_NS); if
- * there are no others, the thread wakes up no more often.
+ * that was when something stalled. So with several CPUs, the thread samples forty times a
+ * second how many are busy, in groups that have stalled in the last period or begin to in
+ * this one. The moments follow from the clock alone, at irregular intervals, as loads may
+ * have regular ones. At first each sample is a fold as well, later every other one, as a
+ * group may change within a period. Five samples a second are enough for a group that
+ * stalls so little that they hardly matter (PSI_DOUBT_NS); if there are no others, the
+ * thread wakes up no more often.
  *
- * What is not active costs nothing. A fold visits the CPUs on which something has
- * happened in the group, the thread visits the groups that have such CPUs, and without
- * any it has no timer.
+ * What is not active costs nothing: a fold visits the CPUs on which something has happened in
+ * the group, and the thread the groups that have such CPUs. Without any it has no timer.
  *
  * psi.c calls down to psi_group_activate() and psi_group_stalled(). This file calls down
  * to psi_avgs.c, and reaches nodes and runqueues by psi_cpu.h.

@@ -110,8 +110,8 @@ static inline void psi_tick(struct rq *rq, struct task_struct *curr)
  * psi_waits_for_io - if this task sleeps, does it wait for io?
  * @p: the task, current or asleep, with its rq lock held
  *
- * Return: true if so. In io_uring_enter() a task is in iowait whatever is in flight, which
- * helps cpufreq; it waits for io only if some of that is for storage.
+ * Return: true if so. In io_uring_enter() a task is in iowait whatever is in flight,
+ * which helps cpufreq; it waits for io only if some of that is for storage.
  */
 static inline bool psi_waits_for_io(const struct task_struct *p)
 {

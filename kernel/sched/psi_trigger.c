@@ -3,19 +3,15 @@
  * Pressure stall information: triggers.
  *
  * psi_window.c decides when a trigger has an event. A monitor has the triggers of one group
- * and state whose openers are of one kind: a thread samples one total for all of them. This
- * file makes it sample only while there is something to see, and makes that safe.
+ * and state whose openers are of one kind: a thread samples one total for all of them. Two
+ * threads share nothing but code: psi_poll, of the lowest real-time priority, for triggers
+ * whose opener had CAP_SYS_RESOURCE, and psi_poll_user, of normal priority, for all others.
  *
- * There are two threads, which share only code: psi_poll, of the lowest real-time
- * priority, for triggers whose opener had CAP_SYS_RESOURCE, and psi_poll_user, of normal
- * priority, for all others.
- *
- * A monitor that was quiet for a window rests: it is not sampled any more, and the
- * group's nodes notify when the state begins (psi_node::notify). That is in the
- * scheduler, where nothing can be woken, so the group's psi_monitors go on the poller's
- * list of those pending, and an irq_work wakes the thread. While a state is set in
- * psi_monitors::notified, all monitors of that state are being sampled or will be soon,
- * and no more notification is needed:
+ * A monitor that was quiet for a window rests: it is not sampled until a node notifies
+ * that the state begins (psi_node::notify). In the scheduler nothing can be woken, so the
+ * group's psi_monitors go on the poller's list of those pending, and an irq_work wakes
+ * the thread. While a state is set in psi_monitors::notified, all monitors of that state
+ * are being sampled or will be soon, and no more notification is needed:
  *
  *	set	by psi_trigger_notify(), under a rq lock
  *	cleared	by the poller, when a monitor is quiet. What happened on a CPU
@@ -35,20 +31,20 @@
  *	then, with its rq lock:			then psi_node::notify is set
  *	  psi_node::notify is set
  *
- * At least one of the two finds what the other has written. When a trigger goes nobody
- * visits the nodes. A node that notices stops notifying by itself, as it might then
- * follow another one. A trigger that is made meanwhile rests only after it has visited
- * that CPU, which is after that.
+ * At least one of the two finds what the other has written. Nobody visits the nodes when
+ * a trigger goes: a node that notices stops notifying, as it might then follow another
+ * one. A trigger that is made meanwhile rests only after it has visited that CPU, which
+ * is after that.
  *
  * A sample visits the triggers of a monitor only if one of them may have an event, or a
  * window of theirs ends. Neighbours whose windows have become the same are visited as
- * one, until one of them may have an event. A trigger whose event nobody has taken is not
- * visited until somebody takes it.
+ * one, until one of them may have an event. A trigger is not visited while nobody has
+ * taken its event.
  *
- * A thread works in steps. Each takes the lock, does something of limited size (handle
- * one group that has notified, visit some triggers) and drops the lock. What takes
- * longer, adding up and checking all CPUs, is done without the lock. The monitor may go
- * meanwhile; its group stays (psi_trigger_detach()).
+ * A thread works in steps of limited size, one per hold of the lock: handle one group
+ * that has notified, visit some triggers. Adding up and checking all CPUs takes longer,
+ * and is done without the lock. The monitor may go meanwhile; its group stays
+ * (psi_trigger_detach()).
  *
  * Objects:
  *
@@ -59,18 +55,17 @@
  *  - psi_trigger: made by write(), which publishes it in its listener; freed with that by
  *    psi_trigger_close(). For the thread it is alive while psi_poller::lock is held.
  *  - psi_monitor: made with its first trigger, freed with its last one.
- *  - psi_group: of a cgroup, lives until the cgroup is freed, which is after its files
- *    and triggers are gone. It may still be pending then; see psi_trigger_detach().
+ *  - psi_group: freed after its files and triggers. It may still be pending then; see
+ *    psi_trigger_detach().
  *
- * Calls: files, psi_fold.c and psi_group.c call down to here. So do psi.c and psi_node.c,
- * with psi_trigger_notify() and psi_trigger_watched(). This file reads totals by
- * psi_avgs.h, and reaches nodes by psi_cpu.h.
+ * Calls: files, psi_fold.c and psi_group.c call down to here, psi.c and psi_node.c only
+ * psi_trigger_notify() and psi_trigger_watched(). This file reads totals by psi_avgs.h,
+ * and reaches nodes by psi_cpu.h.
  *
- * Locking: psi_poller::lock (interrupts on) for everything that a thread looks at: its
- * queue, the groups' monitors, and triggers except for their @event. Its holder does
- * something of limited size and does not sleep. Order: psi_poller::lock, wait queue. The
- * trigger of a listener is set once, by cmpxchg; files are not closed while they are
- * written to or polled.
+ * Locking: psi_poller::lock (interrupts on) for everything that a thread looks at: its queue,
+ * the groups' monitors, and triggers except for their @event. Its holder does something of
+ * limited size and does not sleep. Order: psi_poller::lock, wait queue. The trigger of a
+ * listener is set once, by cmpxchg; files are not closed while they are written to or polled.
  */
 #include <linux/atomic.h>
 #include <linux/capability.h>
@@ -1007,8 +1002,6 @@ void psi_trigger_detach(struct psi_group *group)
 		} while (more || busy);
 	}
 }
-
-/* -------------------------------- Set-up -------------------------------- */
 
 static const char * const poller_names[PSI_NR_POLLERS] = {
 	[PSI_POLLER_PRIVILEGED]	= "psi_poll",

@@ -4,8 +4,8 @@
  *
  * A trigger asks for an event if a group stalls for more than a threshold within any
  * window of a given size. To know that at every moment would take the whole history of
- * the window. Instead, windows follow each other, the total is sampled ten times in each
- * of them, and the stall of the window before is assumed to have been spread evenly:
+ * the window. Instead, windows follow each other, the total is sampled ten times in each,
+ * and the stall of the window before is assumed to have been spread evenly:
  *
  *	       before          growth
  *	|------------------|-----------              > time
@@ -14,22 +14,20 @@
  *	stall = growth + before * (size - elapsed) / size
  *
  * Samples are due at the points of a grid, and are never exactly on time. So a sample
- * stands for the point at which it was due: growth since the sample before is assumed to
- * be spread evenly, and what belongs to the time after the point is left for the next
- * sample. Otherwise a window that ends between two samples would have more than its
- * share, or less.
+ * stands for the point at which it was due: growth since the last one is assumed to be
+ * spread evenly, and its part after the point is left for the next sample. Otherwise a
+ * window that ends between two samples would have more than its share, or less.
  *
  *	sample               point   sample
  *	 |--------------------|------|               > time
  *	   part of the growth   rest of it
  *
- * An event begins a window, so that what has caused it is not counted again, and the end
- * of a burst does not cause a second one. There is no other event before that window
- * ends. None is lost because of that: the growth of the window is known at its end.
+ * An event begins a window, so that what has caused it does not cause another one at the
+ * end of the burst. No other event comes before that window ends, and none is lost
+ * because of that: the growth of the window is known at its end.
  *
- * A window that begins with its trigger or with an event has the full length. The one
- * after it may be shorter, as from then on the windows of one size end together, so that
- * they can be handled together.
+ * A window that begins with its trigger or an event has the full length. The one after it may
+ * be shorter, as from then on the windows of one size end together, to be handled together.
  *
  * The clock and the total are arguments. Locking: the caller's.
  */
@@ -120,8 +118,8 @@ void psi_track_resume(struct psi_track *t, u64 now)
  * @total: it is needed when the total is so high, or U64_MAX,
  * @end:   or when it is so late, ns
  *
- * Return: ns, after @now. Samples before that are left out, as a total does not grow faster
- * than the clock.
+ * Return: ns, after @now. Samples before that are left out, as a total does not grow
+ * faster than the clock.
  */
 u64 psi_track_next(const struct psi_track *t, u64 now, u64 total, u64 end)
 {
