@@ -21,14 +21,12 @@
  * operations need it only for the switch: kernfs keeps the cgroup, and the listener of
  * the open file, for as long as the operation takes.
  *
- *	object		made by		freed by		and until then
- *	psi_group	mkdir, or	css_free_rwork_fn(), or	any task, css_set or
- *			kernel.psi=1	kernel.psi=0; then RCU	child holds the cgroup
- *	listener	open		close, rmdir or switching off, whichever is
- *				first: kernfs_drain() waits for operations, lets none
- *				begin, and then releases; of->priv is NULL after that
- *	trigger		write		with its listener	psi_trigger.c
- *	of->wait	open		close			its pollers hold the file
+ * Lifetimes: a psi_group is made by mkdir or kernel.psi=1, and freed by
+ * css_free_rwork_fn() or kernel.psi=0, after its readers under RCU; until then any task,
+ * css_set or child holds the cgroup. The listener of an open file is released by close,
+ * rmdir or switching off, whichever is first: kernfs_drain() waits for operations and
+ * lets none begin, and of->priv is NULL after that. See psi_trigger.c for triggers.
+ * of->wait lives until close; its pollers hold the file.
  */
 #include <linux/cgroup.h>
 #include <linux/kernfs.h>

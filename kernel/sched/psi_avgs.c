@@ -104,7 +104,7 @@ static u64 most_busy(const struct psi_sum *sum, u64 span)
 	return max(min(span, sum->weight), least_busy(sum));
 }
 
-/* With few samples, assume that tasks are alone, and do not make much of chance. */
+/* To begin with, four samples of one busy CPU, so that chance does not count for much. */
 #define PRIOR_SAMPLES	(4 * PSI_SAMPLE_ONE)
 
 static void add_samples(struct psi_samples *samples, const struct psi_samples *more)
@@ -456,8 +456,7 @@ static void look_ahead(struct psi_group *group, u16 states, struct psi_fold *fol
 
 	psi_fold_growth(fold, now, growth);
 	/*
-	 * Averages are left to the thread, unless the group is idle or the thread does
-	 * not come.
+	 * Leave averages to the thread, unless the group is idle or the thread does not come.
 	 */
 	if (fold->sum.weight && now < fold->avgs_due + PSI_PERIOD_NS)
 		fold->avgs_due = max(fold->avgs_due, now + 1);

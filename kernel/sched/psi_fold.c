@@ -399,7 +399,7 @@ static void fold_one(struct psi_group *group)
 
 	group->steady = psi_period - group->period == 1;
 	group->period = psi_period;
-	/* The fold finds a stall that begins meanwhile, or that sets it again. */
+	/* A stall that begins from here on is found by the fold, or sets it again. */
 	smp_store_mb(group->stalled, false);
 	group_fold(group, FOLD_PERIOD);
 	unqueue(group);
@@ -415,7 +415,7 @@ static void fold_one(struct psi_group *group)
 	change_begin(group);
 	psi_fold_next(fold, sampled);
 	change_end(group);
-	/* An idle group may have changed when it is back. */
+	/* A group that has gone idle may be different when it is back. */
 	fold->sure &= !!atomic_read(&group->queued);
 
 	if (!sampled || !atomic_read(&group->queued) || !atomic_read(&group->sampled))
@@ -436,8 +436,7 @@ static void end_round(void)
 	if (list_empty(&psi_sample_list) && !list_empty(&psi_rare_list))
 		start_timer(&psi_sample_timer, max_t(s64, psi_rare_at - now, 0));
 	/*
-	 * Pairs with llist_add(): a group that is added from now on finds it queued for
-	 * later.
+	 * Pairs with llist_add(): a group added from now on finds the timer queued for later.
 	 */
 	smp_mb();
 	if (!list_empty(&psi_sample_list) || !llist_empty(&psi_sample_pending))
@@ -461,7 +460,7 @@ static bool fold_next(void)
 	return true;
 }
 
-/* Of each group, but of @max groups at once; the others are the next. */
+/* Sample up to @max groups of @list; the others come first next time. */
 static void sample_groups(struct list_head *list, unsigned int max)
 {
 	u64 now = local_clock();

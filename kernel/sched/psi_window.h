@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* When a trigger has an event. See psi_window.c. */
+/* When a trigger has an event. See psi_window.c. Locking: the caller's. */
 #ifndef _KERNEL_SCHED_PSI_WINDOW_H
 #define _KERNEL_SCHED_PSI_WINDOW_H
 
@@ -17,8 +17,6 @@
  * @point_total: estimate of the total there, ns
  * @prev_point:  the point before that, ns
  * @prev_total:  the total there, ns
- *
- * Locking: the caller's.
  */
 struct psi_track {
 	u64		step;
@@ -41,8 +39,6 @@ struct psi_track {
  * @before:      stall time within a window's length before @start, ns
  * @is_first:    it began with its trigger or an event, unlike others, which begin together
  * @had_event:   it began with an event, so there is none before it ends
- *
- * Locking: the caller's.
  */
 struct psi_window {
 	u64		size;
