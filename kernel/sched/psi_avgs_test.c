@@ -13,7 +13,7 @@
 
 /* ------------------------- many CPUs ------------------------- */
 
-/* Nobody has looked. */
+/* Without samples. */
 static u64 sum_ns(const struct psi_sum *sum, enum psi_state state, u64 span)
 {
 	struct psi_samples unseen = { };
@@ -157,7 +157,7 @@ static void sums_are_exact(struct kunit *test)
 				den ? div64_u64(num * 1024, den) : 0);
 
 		span = longest + prandom_u32_state(&rnd) % (longest + 1);
-		/* One CPU is busy in a third of the looks: all goes by W. */
+		/* One CPU is busy in a third of the samples: W decides alone. */
 		third = (struct psi_samples) { .nr = 30, .busy = 10, .cpus = 10, .squares = 10 };
 		busy = clamp(den, (u64)longest, max_t(u64, min(span, den), longest));
 		KUNIT_ASSERT_EQ(test, psi_sum_busy(&sum, span, &third), busy);
@@ -166,7 +166,7 @@ static void sums_are_exact(struct kunit *test)
 	}
 }
 
-/* What looks count fades, and not all of it alike: no division by zero, no wild number. */
+/* Samples fade, and do not round alike: no division by zero, no wild number. */
 static void any_samples_will_do(struct kunit *test)
 {
 	struct psi_sum sum = { .weight = 3000, .longest = 1000 };
@@ -302,7 +302,7 @@ static unsigned int model_while(struct model *m, unsigned int mean)
 	return 1 + model_random(m, 2 * mean - 1);
 }
 
-/* One task that is always there, stalled so much of each 10 ms, and walks over CPUs. */
+/* One task that always runs, stalled for a part of each 10 ms, and walks over CPUs. */
 static void model_wander(struct model *m, const struct model_load *l, unsigned int t)
 {
 	struct model_task *task = &m->task[0];
@@ -314,7 +314,7 @@ static void model_wander(struct model *m, const struct model_load *l, unsigned i
 	m->cpu[task->cpu] = t % 10 < l->stalled / 10 ? STALLED : BUSY;
 }
 
-/* In each other 10 s that is stalled so little that looks make no difference. */
+/* In every other 10 s it is stalled so little that samples make no difference. */
 static void model_by_turns(struct model *m, const struct model_load *l, unsigned int t)
 {
 	model_wander(m, l, t);
@@ -331,7 +331,7 @@ static void model_bursts(struct model *m, const struct model_load *l, unsigned i
 		m->cpu[c] = c == t / l->mean % l->cpus ? STALLED : BUSY;
 }
 
-/* Tasks that have nothing to do with each other. */
+/* Tasks that are independent of each other. */
 static void model_tasks(struct model *m, const struct model_load *l, unsigned int t)
 {
 	struct model_task *task;
@@ -389,7 +389,7 @@ static void model_name(const struct model_load *l, char *desc)
 
 KUNIT_ARRAY_PARAM(model, model_loads, model_name);
 
-/* How many CPUs are busy now? Those that are stalled are, of 1000 of them. */
+/* @busy is set to the number of busy CPUs. Return: permille of these that are stalled. */
 static int model_count(const struct model *m, int *busy)
 {
 	int c, stalled = 0;
@@ -610,8 +610,8 @@ static struct psi_group *new_group(struct kunit *test, u64 start)
 }
 
 /*
- * R-5: in a fold that is late by whole periods, the growth fills the last ones. What it
- * does not fill completely is that of one period, and those before it are zeros.
+ * R-5: in a fold that is late by whole periods, the growth fills the last ones. A part of
+ * a period is that of one period, and those before it are zeros.
  */
 static void late_growth_fills_the_last_periods(struct kunit *test)
 {
@@ -681,7 +681,7 @@ static void averages_fall_after_a_late_fold(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, io->total, 600 * SEC);
 }
 
-/* what clocks that disagree make too much is carried over, but one period at most. */
+/* what clocks that disagree make too much is carried over, at most one period. */
 static void one_period_is_carried_over(struct kunit *test)
 {
 	const struct late_case *c = test->param_value;
@@ -757,7 +757,7 @@ static void periods_do_not_drift(struct kunit *test)
 
 /*
  * R-5: the thread folds 1 to 21 ms after the end of each period of the system. Whenever a
- * group was made, none of its periods is found to be missed, and none to be twice as long.
+ * group was made, none of its periods counts as missed, and none is twice as long.
  */
 static void no_group_is_between_two_folds(struct kunit *test)
 {
@@ -790,7 +790,7 @@ static void no_group_is_between_two_folds(struct kunit *test)
 	}
 }
 
-/* whoever folds in between, averages and totals come out the same. */
+/* folds in between do not change averages and totals. */
 static void readers_take_nothing_away(struct kunit *test)
 {
 	const struct late_case *c = test->param_value;
@@ -800,7 +800,7 @@ static void readers_take_nothing_away(struct kunit *test)
 	int n, i;
 
 	for (n = 0; n < 100; n++) {
-		/* 30 % some of io, told at once, or 0.3 ms every ms */
+		/* 30 % some of io, reported at once, or 0.3 ms every ms */
 		due = quiet->fold.avgs_due;
 		growth[PSI_IO_SOME] = div_u64(PSI_PERIOD_NS * 3, 10);
 		psi_fold_account(&quiet->fold, due, growth);
@@ -822,7 +822,7 @@ static void readers_take_nothing_away(struct kunit *test)
 	}
 }
 
-/* what no cpu.max is to blame for is contention. */
+/* what is not due to a cpu.max is contention. */
 static void split_adds_up(struct kunit *test)
 {
 	struct psi_group *group = psi_group_alloc(&psi_system, GFP_KERNEL);
@@ -842,7 +842,7 @@ static void split_adds_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, split.quota[1], 1);
 }
 
-/* what is a quota's on one CPU of two. */
+/* one CPU of two waits for a quota. */
 static void quotas_have_the_weights_of_stalls(struct kunit *test)
 {
 	u32 one[PSI_NR_STATES] = {
@@ -859,7 +859,7 @@ static void quotas_have_the_weights_of_stalls(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, sum_ns(&sum, PSI_QUOTA_FULL, 1000), 250 * 1024);
 }
 
-/* the files may be there, and the clock for interrupts no good any more. */
+/* the files may be there after the clock for interrupts has failed. */
 static void irq_without_a_clock(struct kunit *test)
 {
 	if (irqtime_is_measured())

@@ -26,7 +26,7 @@
 #define NR_SHARDS	3
 #define MAX_SECTIONS	40
 
-/* What is under test, and where no clock begins at 0. */
+/* The causes under test; no clock begins at 0. */
 struct world {
 	struct psi_causes	group[MAX_GROUPS];
 	struct psi_cause_shard	shard[MAX_GROUPS][NR_SHARDS];
@@ -189,7 +189,7 @@ static void time_of_tasks(struct kunit *test)
 	       MAX_SECTIONS * 1000, 1000);
 }
 
-/* a group has what is below it, and the longest of all. */
+/* a group includes the groups below it, and the longest of all. */
 static void groups_above(struct kunit *test)
 {
 	struct world *w = new_world(test, 3, chain);
@@ -246,7 +246,7 @@ static void a_group_that_is_removed(struct kunit *test)
 	expect(test, &w->group[0], PSI_CAUSE_OTHER, 2, 80 + 40, 80);
 }
 
-/* what happens while a group is off is not in it, but in those above. */
+/* what happens while a group is off is only in the groups above. */
 static void switched_off_and_on(struct kunit *test)
 {
 	struct world *w = new_world(test, 3, chain);
@@ -310,7 +310,7 @@ static void clocks_that_differ(struct kunit *test)
 	read_at(w, 0, t + 101);
 	expect(test, &w->group[0], PSI_CAUSE_SWAPIN, 1, 100, 90);
 
-	/* The 10 too many are made up for by the next section. */
+	/* The next section makes up for the 10 too many. */
 	begin(shard, PSI_CAUSE_SWAPIN, t + 200);
 	KUNIT_EXPECT_EQ(test, end(shard, PSI_CAUSE_SWAPIN, t + 200, t + 230), 30);
 	read_at(w, 0, t + 300);
@@ -410,7 +410,7 @@ static void compare(struct kunit *test, struct world *w, int group, const struct
 	}
 }
 
-/* whoever reads what and when, each group shows what the model does. */
+/* whatever is read when, each group shows what the model does. */
 static void random_histories(struct kunit *test)
 {
 	struct section *s = kunit_kcalloc(test, MAX_SECTIONS, sizeof(*s), GFP_KERNEL);
@@ -547,7 +547,7 @@ static bool is_stalled(void)
 	return current->psi.flags & PSI_TASK_MEMSTALL;
 }
 
-/* what is nested belongs to the outermost cause. */
+/* nested sections belong to the outermost cause. */
 static void nested_sections(struct kunit *test)
 {
 	struct place *at = test->priv;
@@ -584,7 +584,7 @@ static void section_without_cause(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, read_sum(at->here, PSI_CAUSE_OTHER).count, 1);
 }
 
-/* what somebody has asked for is no stall, and a stall within is one. */
+/* reclaim that was asked for is no stall, but a stall nested in it is one. */
 static void requested_is_no_stall(struct kunit *test)
 {
 	struct place *at = test->priv;
@@ -608,7 +608,7 @@ static void requested_is_no_stall(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, read_sum(at->here, PSI_CAUSE_DIRECT_RECLAIM).count, 1);
 }
 
-/* asked for by somebody who is stalled, it is part of the stall. */
+/* asked for by a stalled task, it is part of the stall. */
 static void requested_within_a_stall(struct kunit *test)
 {
 	struct place *at = test->priv;
@@ -628,7 +628,7 @@ static void requested_within_a_stall(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, read_sum(at->here, PSI_CAUSE_REQUESTED_RECLAIM).count, 0);
 }
 
-/* a reading within a section has it so far. */
+/* a reading in the middle of a section includes it so far. */
 static void read_while_it_lasts(struct kunit *test)
 {
 	struct place *at = test->priv;
@@ -653,7 +653,7 @@ static void read_while_it_lasts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, second.max, second.total);
 }
 
-/* who moves takes the section along; each group has its part. */
+/* a task that moves takes the section along; each group has its part. */
 static void moved_within_a_section(struct kunit *test)
 {
 	struct place *at = test->priv;
@@ -685,8 +685,8 @@ static void note_cause(void *cause, u64 group, pid_t pid, const char *name, u64 
 }
 
 /*
- * R-14: a task looks without a lock whether it is in a section. It has to find that it is,
- * also in the midst of being moved.
+ * R-14: a task checks without a lock whether it is in a section, and has to find that it
+ * is even while it is being moved.
  */
 static void in_a_section_while_it_moves(struct kunit *test)
 {
@@ -725,7 +725,7 @@ static void left_out_of_order(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, is_open(at->here));
 }
 
-/* the group above keeps what was in one that is no more. */
+/* the group above keeps what was in a group that is gone. */
 static void group_is_removed(struct kunit *test)
 {
 	struct place *at = test->priv;
@@ -761,7 +761,7 @@ static int die_in_a_section(void *group)
 	return 0;
 }
 
-/* the section of a task that is dead does not go on for ever. */
+/* the section of a dead task ends. */
 static void dead_within_a_section(struct kunit *test)
 {
 	struct place *at = test->priv;
@@ -791,7 +791,7 @@ static int stall_exempt(void *group)
 	return 0;
 }
 
-/* PSI's own threads are nobody. */
+/* PSI's own threads do not count. */
 static void exempt_within_a_section(struct kunit *test)
 {
 	struct place *at = test->priv;

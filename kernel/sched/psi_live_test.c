@@ -2,10 +2,9 @@
 /*
  * KUnit test of psi.c in the running system.
  *
- * Threads that sleep, wait for io, stall, migrate, change their class, move between groups
- * and die in a stall are something to see; CPUs come and go, and groups are switched off and
- * on. Meanwhile psi_debug.c is asked, again and again, whether what has been counted is what
- * the scheduler's own fields say.
+ * Threads sleep, wait for io, stall, migrate, change their class, move between groups and die
+ * in a stall; CPUs come and go, and groups are switched off and on. Meanwhile psi_debug.c
+ * checks again and again that the counts agree with the scheduler's own fields.
  *
  * In the guest it can be repeated under any load, also with cgroups:
  *	echo 1 > /sys/kernel/debug/kunit/psi_live/run
@@ -25,13 +24,13 @@
 #include "psi_debug.h"
 #include "psi_hooks.h"
 
-#define NR_OWN		6	/* groups of the test, beside the cgroups */
+#define NR_OWN		6	/* groups of the test, besides the cgroups */
 
-/* A thread that makes something to see, and what only it knows. */
+/* A thread to be watched, and what only it knows. */
 struct churn {
 	struct task_struct	*thread;
 	int			own;	/* which of the test's groups, or -1 */
-	bool			wrong;	/* whether it is in a stall */
+	bool			wrong;	/* is it in a stall? */
 };
 
 struct live {
@@ -48,7 +47,7 @@ static int own_parent(int i)
 	return parent[i];
 }
 
-/* Nobody but the task itself knows. */
+/* Only the task itself knows. */
 static void expect_stalled(struct churn *churn, bool stalled)
 {
 	if (stalled != !!(READ_ONCE(current->psi.flags) & PSI_TASK_MEMSTALL))
@@ -91,7 +90,7 @@ static int random_cpu(void)
 	return cpumask_any_distribute(cpu_online_mask);
 }
 
-/* One thread's life: a bit of everything that PSI is told of. */
+/* A thread's life: a bit of everything that is reported to PSI. */
 static int churn_thread(void *arg)
 {
 	struct churn *churn = arg;
@@ -126,7 +125,7 @@ static int churn_thread(void *arg)
 	return 0;
 }
 
-/* One that dies as if by an oops: inside the section. */
+/* A thread that dies as if by an oops: inside the section. */
 static int doomed_thread(void *unused)
 {
 	unsigned long flags;
@@ -136,8 +135,9 @@ static int doomed_thread(void *unused)
 }
 
 /*
- * 6.12's own deadline class has trouble with PREEMPT_RT at any time, and when CPUs go away. If
- * a task leaves that class while its CPU is off, it divides by zero. So they take turns.
+ * 6.12's deadline class itself has trouble with PREEMPT_RT at any time, and when CPUs go
+ * away: it divides by zero if a task leaves the class while its CPU is off. So they take
+ * turns.
  */
 #define HAVE_DEADLINES		(!IS_ENABLED(CONFIG_PREEMPT_RT))
 
@@ -158,7 +158,7 @@ static void bother(struct task_struct *p, bool deadlines)
 		sched_set_fifo_low(p);
 		break;
 	case 1:
-		/* Refused if it may not run everywhere; then it may not. */
+		/* Refused if the task may not run everywhere. That is fine, too. */
 		if (deadlines)
 			sched_setattr_nocheck(p, &deadline);
 		break;
@@ -180,7 +180,7 @@ static void move_thread(struct live *live, struct churn *churn)
 						      live->own[churn->own]);
 }
 
-/* Switch a group off or on, and leave it to the callees to find out what changes. */
+/* Switch a group off or on; the callees find out what changes. */
 static void turn_switch(struct live *live, int which)
 {
 	bool on = !psi_group_is_on(live->own[which]);
@@ -268,7 +268,7 @@ static void counts_match_the_facts(struct kunit *test)
 	}
 	KUNIT_EXPECT_NULL_MSG(test, wrong, "%s", wrong);
 
-	/* Seeing nothing proves nothing. */
+	/* A check that has seen nothing proves nothing. */
 	if (!wrong) {
 		KUNIT_EXPECT_GT(test, seen.checks, before.checks + LOOKS / 2);
 		KUNIT_EXPECT_GT(test, seen.tasks, before.tasks + LOOKS / 2);
@@ -281,7 +281,7 @@ static void counts_match_the_facts(struct kunit *test)
 	if (cpu_off)
 		toggle_cpu(&cpu_off);
 	for (i = 0; i < live->nr_churn; i++) {
-		/* One that is throttled would take its time to hear of it. */
+		/* A throttled thread would take its time to notice. */
 		sched_set_normal(live->churn[i].thread, 0);
 		psi_move_task(live->churn[i].thread, &psi_system);
 		kthread_stop(live->churn[i].thread);
@@ -303,7 +303,7 @@ static int busy_thread(void *unused)
 	return 0;
 }
 
-/* Return: where the thread, out of runtime for a while, waits for more; or -1. */
+/* Return: the CPU where the thread waits for runtime; or -1. */
 static int throttle(struct task_struct *p)
 {
 	struct sched_attr deadline = {
@@ -325,7 +325,7 @@ static int throttle(struct task_struct *p)
 	return p->dl.dl_throttled ? (int)task_cpu(p) : -1;
 }
 
-/* It is moved without being queued, and deadline.c has to tell of it. */
+/* It moves without being queued, and deadline.c has to report that. */
 static void throttled_task_loses_its_cpu(struct kunit *test)
 {
 	struct psi_debug_seen seen;

@@ -2,12 +2,11 @@
 /*
  * KUnit tests of psi_node.c.
  *
- * The heart is a comparison with a naive model. It keeps a set of tasks and
- * knows nothing of contributors, bits or trees of counts: after each event it
- * walks over all tasks, counts for each group who is in what state, applies
- * the rules of R-3 and R-19 as they are written, and adds up the time in 64 bits.
- * Histories are random, on random trees; the seed of a failing one is printed,
- * and the history itself after it has been cut down to what is needed to fail.
+ * The heart is a comparison with a naive model, which keeps a set of tasks and knows nothing
+ * of contributors, bits or trees of counts: after each event it walks over all tasks, counts
+ * for each group the tasks in each state, applies the rules of R-3 and R-19 as they are
+ * written, and adds up the time in 64 bits. Histories are random, on random trees; the seed
+ * of a failing one is printed, and the history itself, cut down to what it needs to fail.
  */
 #include <kunit/test.h>
 #include <linux/poison.h>
@@ -137,9 +136,8 @@ static const char * const kind_name[] = {
 };
 
 /*
- * One event. What it does follows from a and b and from the state in which it
- * is met, and any event can be met in any state, so that events can be left out
- * of a history.
+ * One event. It depends on a, b and the current state, and can happen in any state, so
+ * that events can be left out of a history.
  */
 struct event {
 	u8	kind;
@@ -161,7 +159,7 @@ struct sim {
 	int		nr_groups, nr_tasks;
 	int		parent[MAX_GROUPS];
 	bool		off[MAX_GROUPS];
-	u8		notify[MAX_GROUPS];	/* what should be notified of */
+	u8		notify[MAX_GROUPS];	/* what to notify of */
 	bool		throttled[MAX_GROUPS];	/* its cpu.max is used up */
 	struct sim_task	task[MAX_TASKS];
 	int		curr;			/* a task, or -1 */
@@ -169,14 +167,14 @@ struct sim {
 
 	struct psi_node	node[MAX_GROUPS];
 	unsigned int	following;		/* nodes that follow, after each event */
-	/* events of a kind, for a node that followed or was followed */
+	/* events of a kind, at a node that followed or was followed */
 	unsigned int	met[NR_KINDS];
 
 	/* the model */
 	u64		naive[MAX_GROUPS][PSI_NR_STATES];	/* units */
 	u16		naive_states[MAX_GROUPS];
 	bool		naive_notify;		/* has something begun? */
-	bool		naive_irq;		/* is somebody to be notified of irq time? */
+	bool		naive_irq;		/* is irq time to be notified of? */
 	u64		naive_since;				/* units */
 };
 
@@ -218,7 +216,7 @@ static bool is_at_or_below(const struct sim *sim, int g, int above)
 	return g >= 0;
 }
 
-/* is a cpu.max used up, of the task's group or one above it? Accounted or not. */
+/* is a cpu.max of the task's group or of one above used up? Accounted or not. */
 static bool is_throttled(const struct sim *sim, const struct sim_task *t)
 {
 	int g;
@@ -229,7 +227,7 @@ static bool is_throttled(const struct sim *sim, const struct sim_task *t)
 	return false;
 }
 
-/* The model: look at everybody, apply the rules, add the time. */
+/* The model: check all tasks, apply the rules, add the time. */
 static void naive_update(struct sim *sim)
 {
 	struct { int iowait, memstall, running, reclaiming, throttled; bool oncpu, oncpu_mem; }
@@ -272,7 +270,7 @@ static void naive_update(struct sim *sim)
 				   (n[g].running == n[g].reclaiming || n[g].oncpu_mem);
 		st[PSI_CPU_SOME] = n[g].running > n[g].oncpu;
 		st[PSI_CPU_FULL] = n[g].running > 0 && !n[g].oncpu;
-		/* All that wait are held back. */
+		/* All that wait are throttled. */
 		st[PSI_QUOTA_SOME] = st[PSI_CPU_SOME] &&
 				     n[g].running - n[g].oncpu == n[g].throttled;
 		st[PSI_QUOTA_FULL] = st[PSI_QUOTA_SOME] && st[PSI_CPU_FULL];
@@ -298,7 +296,7 @@ static u8 sim_state(const struct sim *sim, int i)
 	       (i == sim->curr ? PSI_TASK_ONCPU : 0);
 }
 
-/* Where what is in a group counts: there, or above if that is off. Or -1. */
+/* Where a group's contents count: there, or above if it is off; -1: nowhere. */
 static int acct_group(const struct sim *sim, int g)
 {
 	while (g >= 0 && sim->off[g])
@@ -311,7 +309,7 @@ static struct psi_node *node_of(struct sim *sim, int g)
 	return g < 0 ? NULL : &sim->node[g];
 }
 
-/* What has to be notified of task i, as psi.c would do it. */
+/* Report task i to psi_node.c, as psi.c would. */
 static struct psi_change sim_change(struct sim *sim, int i)
 {
 	struct psi_change c = { };
@@ -343,7 +341,7 @@ static bool sim_recount(struct sim *sim, int i, u32 now)
 	return psi_node_switch(from, to, now);
 }
 
-/* Switch a group off or on, and move all that now counts somewhere else. */
+/* Switch a group off or on, and move all that counts elsewhere now. */
 static bool sim_turn(struct sim *sim, int g, u32 now)
 {
 	bool notify = false;
@@ -372,7 +370,7 @@ static void sim_trigger(struct sim *sim, int g, enum psi_state state)
 		sim->node[g].notify &= ~BIT(state);
 }
 
-/* What the scheduler tells when a cpu.max is used up, or not any more. */
+/* The scheduler reports that a cpu.max is used up, or not any more. */
 static void sim_throttle(struct sim *sim, int g, u32 now)
 {
 	int i;
@@ -382,7 +380,7 @@ static void sim_throttle(struct sim *sim, int g, u32 now)
 		psi_node_change(sim_change(sim, i), now);
 }
 
-/* Nothing happens in the group: it wants to be notified when something does. */
+/* Nothing happens in the group: let it notify when something does. */
 static void sim_idle(struct sim *sim, int g)
 {
 	if (sim->naive_states[g])
@@ -404,7 +402,7 @@ static bool is_empty(const struct sim *sim, int g)
 	return true;
 }
 
-/* One that may be removed; preferably one that is followed. Or 0. */
+/* A group that may be removed, preferably one that is followed; or 0. */
 static int pick_empty(const struct sim *sim, unsigned int from)
 {
 	int n, g, empty = 0;
@@ -526,7 +524,7 @@ static bool sim_event(struct sim *sim, const struct event *e)
 	case REGROUP:
 		t->group = e->b % sim->nr_groups;
 		notify = sim_recount(sim, i, now);
-		/* Another cpu.max may hold it back there. */
+		/* Another cpu.max may throttle it there. */
 		return notify | psi_node_change(sim_change(sim, i), now);
 	case MIGRATE:
 		if (i == sim->curr)
@@ -573,9 +571,9 @@ static bool sim_agrees(struct sim *sim)
 }
 
 /*
- * Whatever begins that is of interest is notified of. What is notified of has begun; but
- * a node may tell that it is not idle, or stalled, because one that follows it, or did,
- * wants to know, and too far down a state may begin and end in one step.
+ * Each state that is in psi_node::notify and begins has to be notified of. A state that is
+ * notified of has begun; but a node may notify that it is not idle, or stalled, on behalf of
+ * one that follows it or did, and too far down a state may begin and end in one step.
  */
 static bool sim_notified_right(struct sim *sim, const u16 before[], bool notified)
 {
@@ -590,7 +588,7 @@ static bool sim_notified_right(struct sim *sim, const u16 before[], bool notifie
 	return false;
 }
 
-/* Return: how many events it takes until model and nodes differ; 0 if never. */
+/* Return: number of events until model and nodes differ; 0 if they never do. */
 static int replay(struct sim *sim, const struct event *events, int nr,
 		  u64 seed, u64 start)
 {
@@ -625,7 +623,7 @@ static int replay(struct sim *sim, const struct event *events, int nr,
 	return 0;
 }
 
-/* Leave out all that the history does not need to fail. */
+/* Leave out all events that the history does not need to fail. */
 static int shrink(struct sim *sim, struct event *events, int nr, u64 seed, u64 start)
 {
 	int chunk, i, j, end;
@@ -673,7 +671,7 @@ static u32 random_gap(struct rnd_state *rnd)
 	       prandom_u32_state(rnd) % 3000;
 }
 
-/* Random events, of which most are about one task for a while, as in life. */
+/* Random events; as in life, most are about one task for a while. */
 static void random_events(struct rnd_state *rnd, struct event *events, int nr)
 {
 	u8 one = 0;
@@ -688,7 +686,7 @@ static void random_events(struct rnd_state *rnd, struct event *events, int nr)
 		e->skip = false;
 		e->gap_ns = random_gap(rnd);
 
-		/* Wakeups and switches are the most of life. */
+		/* Wakeups and switches are the most frequent. */
 		if (e->kind >= NR_KINDS)
 			e->kind = e->kind % 2 ? WAKE : SWITCH;
 		if (i % 64 == 0)
@@ -713,7 +711,7 @@ static void start_name(const struct start_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(start, start_cases, start_name);
 
-/* How often all histories so far have met something where a node follows or is followed. */
+/* How often events have met a node that follows or is followed, in all histories so far. */
 static unsigned int met_at_all[NR_KINDS];
 
 static void random_histories(struct kunit *test)
@@ -759,7 +757,7 @@ static void random_histories(struct kunit *test)
 		met_at_all[kind] += met[kind];
 }
 
-/* A quarter of the histories may have, by chance, no group that is replaced while followed. */
+/* By chance, a quarter of the histories may never replace a group while it is followed. */
 static void histories_meet_everything(struct kunit *test)
 {
 	int kind;
@@ -775,9 +773,8 @@ static void histories_meet_everything(struct kunit *test)
 /* ----------------------------- Time ----------------------------- */
 
 /*
- * Units cut off up to 1023 ns of every interval, and give it to its neighbour:
- * what a state lasted in sum is off by less than one unit, however often it was
- * interrupted.
+ * Units cut off up to 1023 ns of every interval, and give it to its neighbour: the time
+ * of a state is off by less than one unit in all, however often it was interrupted.
  */
 static void units_have_no_bias(struct kunit *test)
 {
@@ -848,7 +845,7 @@ static void same_states_are_not_touched(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, psi_node_count(&node, PSI_COUNT_WAITING), 3);
 }
 
-/* of a switch, what cancels out is not seen where the two paths meet. */
+/* what cancels out in a switch is not seen where the two paths meet. */
 static void a_switch_cancels_out_above(struct kunit *test)
 {
 	static struct psi_node root, deep[3], flat;
@@ -902,7 +899,7 @@ static void moves_leave_the_running_task_alone(struct kunit *test)
 /* -------------------------- Following -------------------------- */
 
 #define DEEP	16
-#define ENOUGH	40	/* turns until all that may follow does */
+#define ENOUGH	40	/* turns until all nodes follow that may */
 
 /* Two chains of nodes below a root, or one twice. */
 struct forks {
@@ -930,7 +927,7 @@ static struct forks *plant(struct kunit *test, bool one)
 	return f;
 }
 
-/* Two tasks wake each other up and sleep, 10 units waiting and 10 without. */
+/* Two tasks take turns to wake each other up, 10 units waiting and 10 without. */
 static void take_turns(struct forks *f, int turns)
 {
 	const u8 run = psi_task_contrib(RUN), cpu = psi_task_contrib(CPU);
@@ -961,7 +958,7 @@ static void expect_time(struct kunit *test, struct forks *f, struct psi_node *no
 	KUNIT_EXPECT_EQ(test, times[state], time);
 }
 
-/* Two tasks in one group: only that is looked at, at any depth. */
+/* Two tasks in one group: only that is visited, at any depth. */
 static void one_busy_group_is_followed(struct kunit *test)
 {
 	struct forks *f = plant(test, true);
@@ -998,7 +995,7 @@ static void two_busy_groups_meet_once(struct kunit *test)
 	expect_time(test, f, &f->chain[1][7], PSI_CPU_SOME, f->now / 4);
 }
 
-/* the first stall after a node was idle is told, and no other; ones above follow. */
+/* the first stall after idleness is notified of, and no other; nodes above follow. */
 static void a_first_stall_is_told(struct kunit *test)
 {
 	struct psi_group *group = kunit_kzalloc(test, sizeof(*group), GFP_KERNEL);
@@ -1066,7 +1063,7 @@ static void a_trigger_ends_following(struct kunit *test)
 	expect_time(test, f, middle, PSI_CPU_SOME, f->now / 2);
 }
 
-/* what a removed group did stays with the ones above. */
+/* what a removed group did stays with the groups above. */
 static void a_followed_group_can_go(struct kunit *test)
 {
 	struct forks *f = plant(test, true);
@@ -1090,8 +1087,8 @@ static void a_followed_group_can_go(struct kunit *test)
 }
 
 /*
- * Two changes at once, of which the second makes a node count again that the
- * first one has gone past. The top may be about to follow, at any of these times.
+ * Two changes at once, the second of which makes a node count again that the first one
+ * has bypassed. The top may be about to follow, at any of these times.
  */
 static void following_ends_on_the_way(struct kunit *test)
 {
@@ -1131,7 +1128,7 @@ static void following_ends_on_the_way(struct kunit *test)
 	}
 }
 
-/* however deep a tree is, nobody walks along a chain for long. */
+/* however deep a tree is, walks along a chain are short. */
 static void chains_are_short(struct kunit *test)
 {
 	const int deep = 400;
@@ -1145,7 +1142,7 @@ static void chains_are_short(struct kunit *test)
 	for (i = 0; i < deep; i++)
 		psi_node_init(&node[i], i ? &node[i - 1] : NULL);
 
-	/* From the bottom, and later from a place higher up, and from the bottom again. */
+	/* From the end of the chain, later from a place higher up, and from the end again. */
 	for (i = 0; i < 3000; i++) {
 		n = &node[i < 1000 || i >= 2000 ? deep - 1 : deep / 2];
 		psi_node_change((struct psi_change) { n, 0, run }, 20 * i);
@@ -1164,7 +1161,7 @@ static void chains_are_short(struct kunit *test)
 	KUNIT_EXPECT_GT(test, following, deep * 9 / 10);
 }
 
-/* Two that alternate are not followed: that would be more work. */
+/* Two nodes that take turns are not followed: that would be more work. */
 static void alternating_groups_are_not_followed(struct kunit *test)
 {
 	const u8 run = psi_task_contrib(CPU);
@@ -1245,7 +1242,7 @@ static void a_wrong_count_mends(struct kunit *test)
 	int i, bit;
 
 	for (i = 0; i < ARRAY_SIZE(flags); i++) {
-		/* Taken away, though it never came. */
+		/* Taken away though it never came. */
 		psi_node_init(&node, NULL);
 		c = (struct psi_change) { &node, psi_task_contrib(flags[i]), 0 };
 		psi_node_change(c, 10);
@@ -1261,12 +1258,12 @@ static void a_wrong_count_mends(struct kunit *test)
 		psi_node_change(c, 30);
 		KUNIT_EXPECT_EQ(test, node.states, 0);
 
-		/* It is known of this node, and of no other. */
+		/* Only this node has it noted. */
 		KUNIT_EXPECT_TRUE(test, node.flags & PSI_NODE_MISCOUNTED);
 	}
 }
 
-/* As many as there is room for: none of them is taken for one of another kind. */
+/* As many as there is room for, and none is taken for one of another kind. */
 static void rare_counts_do_not_touch_each_other(struct kunit *test)
 {
 	static const u8 bits[] = { PSI_IOWAIT, PSI_MEMSTALL, PSI_THROTTLED };
@@ -1324,7 +1321,7 @@ static void expect_growth(struct kunit *test, u32 folded[], const u32 now[], u32
 	KUNIT_EXPECT_EQ(test, times[PSI_NONIDLE], nonidle);
 }
 
-/* what there is no weight for yet is not lost, but stays for the next fold. */
+/* what has no weight yet is not lost, but left for the next fold. */
 static void growth_without_weight_stays(struct kunit *test)
 {
 	u32 folded[PSI_NR_STATES] = { }, now[PSI_NR_STATES] = { };
@@ -1341,7 +1338,7 @@ static void growth_is_no_longer_than_what_it_is_part_of(struct kunit *test)
 {
 	u32 folded[PSI_NR_STATES] = { }, now[PSI_NR_STATES] = { };
 
-	/* A reader looked a little later than the clock by which a state then began. */
+	/* A reader's clock was a little ahead of the one by which a state then began. */
 	add_growth(now, 7, 12, 0, 10);
 	expect_growth(test, folded, now, 7, 7, 0, 10);
 	add_growth(now, 25, 1, 30, 20);
@@ -1349,12 +1346,12 @@ static void growth_is_no_longer_than_what_it_is_part_of(struct kunit *test)
 	add_growth(now, 0, 0, 0, 100);
 	expect_growth(test, folded, now, 5, 0, 10, 100);
 
-	/* Times go back a little; that is no time of 73 minutes. */
+	/* Times go back a little; that must not look like 73 minutes. */
 	add_growth(now, -3, 0, 0, 4);
 	expect_growth(test, folded, now, 0, 0, 0, 4);
 }
 
-/* quotas are not more of a stall than there is; the rest stays. */
+/* quotas are no longer than the stall that they are a part of; the rest stays. */
 static void quota_growth_is_no_longer_than_the_stall(struct kunit *test)
 {
 	u32 folded[PSI_NR_STATES] = { }, times[PSI_NR_STATES];
@@ -1377,7 +1374,7 @@ static void quota_growth_is_no_longer_than_the_stall(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, times[PSI_QUOTA_FULL], 1);
 }
 
-/* groups with a cpu.max that is used up follow, and are followed, as all others. */
+/* groups whose cpu.max is used up follow, and are followed, like all others. */
 static void groups_that_are_held_back_are_followed(struct kunit *test)
 {
 	const u8 run = psi_task_contrib(RUN), cpu = psi_task_contrib(CPU);
@@ -1387,7 +1384,7 @@ static void groups_that_are_held_back_are_followed(struct kunit *test)
 	u32 times[PSI_NR_STATES];
 	int i;
 
-	/* 10 units on the CPU, 5 held back, 5 in contention. */
+	/* 10 units on the CPU, 5 throttled, 5 in contention. */
 	for (i = 0; i < ENOUGH; i++) {
 		psi_node_change((struct psi_change) { leaf, cpu, throttled }, f->now += 10);
 		psi_node_change((struct psi_change) { leaf, throttled, run }, f->now += 5);
@@ -1413,7 +1410,7 @@ static void very_deep_trees_count_right(struct kunit *test)
 	struct psi_node *node, *leaf[2];
 	int i;
 
-	/* A chain, and a second leaf that parts where levels are the same. */
+	/* A chain, and a second leaf that branches off where levels are the same. */
 	node = kunit_kcalloc(test, deep + 1, sizeof(*node), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, node);
 	for (i = 0; i < deep; i++)

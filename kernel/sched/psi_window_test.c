@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * KUnit test of psi_window.c: when a trigger has something to say.
- */
+/* KUnit test of psi_window.c: when a trigger has an event. */
 #include <kunit/test.h>
 #include <linux/math64.h>
 #include <linux/prandom.h>
@@ -20,7 +18,7 @@
 struct alone {
 	struct psi_track	track;
 	struct psi_window	window;
-	u64			stall;	/* as the last look found it */
+	u64			stall;	/* as of the last sample */
 };
 
 static void add(struct alone *a, u64 threshold, u64 size, u64 now, u64 total)
@@ -41,7 +39,7 @@ static struct alone *new_trigger(struct kunit *test, u64 threshold, u64 size, u6
 }
 
 /*
- * Look, as psi_trigger.c does: not at the window, if it says that there is nothing to see.
+ * Sample as psi_trigger.c does, which leaves the window alone if there is nothing to see.
  * Return: was there an event?
  */
 static bool sample(struct alone *a, u64 now, u64 total)
@@ -52,7 +50,7 @@ static bool sample(struct alone *a, u64 now, u64 total)
 	       psi_window_check(&a->window, &a->track, &a->stall);
 }
 
-/* When it wants to be looked at again. */
+/* When the next sample is due. */
 static u64 next_sample(const struct alone *a, u64 now)
 {
 	return psi_track_next(&a->track, now, psi_window_least_total(&a->window), a->window.end);
@@ -77,8 +75,8 @@ static void threshold_counts(struct kunit *test)
 }
 
 /*
- * 800 ms in the window before, of which what has not yet left the last second
- * counts, plus what has come since.
+ * 800 ms in the window before: the part that has not left the last second counts, plus
+ * what has come since.
  */
 struct between {
 	const char	*name;
@@ -115,7 +113,7 @@ static void window_before_fades(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, reaches(test, b, b->stall_us * NSEC_PER_USEC + 1));
 }
 
-/* Stalled all the time, looked at as it asks for. */
+/* Stalled all the time, and sampled when due. */
 static void one_event_a_window(struct kunit *test)
 {
 	static const u64 sizes[] = { 10 * MS, 500 * MS, 2 * S, 10 * S };
@@ -139,7 +137,7 @@ static void one_event_a_window(struct kunit *test)
 	}
 }
 
-/* The second burst comes too soon. Its event does not, and is not lost. */
+/* The second burst comes too soon. Its event waits, and is not lost. */
 static void held_back_event_comes(struct kunit *test)
 {
 	struct alone *a = new_trigger(test, 10 * MS, 1000 * MS, 0);
@@ -165,7 +163,7 @@ static void one_burst_is_one_event(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, events, 1);
 }
 
-/* 40 % for three windows in which nobody looked is not 120 % of one. */
+/* 40 % for three windows without a sample is not 120 % of one. */
 static void late_sample_counts_one_window(struct kunit *test)
 {
 	struct alone *a = new_trigger(test, 500 * MS, 1000 * MS, 0);
@@ -174,7 +172,7 @@ static void late_sample_counts_one_window(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->window.before, 400 * MS);
 }
 
-/* Of the windows in which nobody looked, it is the one with most that counts. */
+/* Of the windows without a sample, the one with most stall time counts. */
 static void late_sample_finds_the_worst_window(struct kunit *test)
 {
 	struct alone *a = new_trigger(test, 500 * MS, 1000 * MS, 0);
@@ -215,13 +213,13 @@ static void rests_and_resumes(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, sample(a, now, 14 * MS));
 	KUNIT_EXPECT_TRUE(test, sample(a, now + 100 * MS, 15 * MS));
 
-	/* It has not been growing evenly since the look before. */
+	/* Growth since the sample before has not been even. */
 	now += 200 * S;
 	psi_track_resume(&a->track, now);
 	KUNIT_EXPECT_TRUE(test, sample(a, now + 100 * MS, 25 * MS));
 }
 
-/* Two triggers that are made between two looks, with a stall in between. */
+/* Two triggers that are made between two samples, with a stall in between. */
 static void not_what_was_before_the_second(struct kunit *test)
 {
 	struct alone *a = new_trigger(test, 10 * MS, 1000 * MS, 0);
@@ -230,7 +228,7 @@ static void not_what_was_before_the_second(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, sample(a, BEGIN + 100 * MS, 20 * MS));
 	KUNIT_EXPECT_TRUE(test, sample(a, BEGIN + 200 * MS, 30 * MS));
 
-	/* One whose event is taken late begins with the next point. */
+	/* A trigger whose event is taken late begins with the next point. */
 	a->window.start = PSI_WINDOW_NEXT;
 	KUNIT_EXPECT_FALSE(test, sample(a, BEGIN + 3200 * MS, 900 * MS));
 	KUNIT_EXPECT_EQ(test, a->window.start, BEGIN + 3200 * MS);
@@ -239,7 +237,7 @@ static void not_what_was_before_the_second(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, sample(a, BEGIN + 3400 * MS, 910 * MS));
 }
 
-/* A2, A3: what the caller has wrong, or what is provisional, makes no event of centuries. */
+/* A wrong or provisional total makes no event of centuries. */
 static void totals_that_go_back(struct kunit *test)
 {
 	struct alone *a = new_trigger(test, 800 * MS, 1000 * MS, 500 * MS);
@@ -253,7 +251,7 @@ static void totals_that_go_back(struct kunit *test)
 	KUNIT_EXPECT_LT(test, a->window.before, 1000 * MS);
 }
 
-/* A tenth of a window at most, and everybody at the same time. */
+/* Ten points a window at most, and the same ones for all. */
 static void samples_are_on_a_grid(struct kunit *test)
 {
 	struct psi_track a, b;
@@ -272,9 +270,9 @@ static void samples_are_on_a_grid(struct kunit *test)
 }
 
 /*
- * Bursts at random, every one of them longer than the threshold. Each is answered
- * by an event: at the first look after it, or as soon as the window allows. And
- * for each event there was a burst since the last one.
+ * Bursts at random, each longer than the threshold. Each is answered by an event: at the
+ * first sample after it, or as soon as the window allows. And for each event there was a
+ * burst since the last one.
  */
 static void random_bursts(struct kunit *test, struct rnd_state *rnd)
 {
@@ -287,13 +285,13 @@ static void random_bursts(struct kunit *test, struct rnd_state *rnd)
 
 	for (i = 0; i < 2000; i++) {
 		next = next_sample(a, now);
-		/* A burst fits between two looks that are not close. */
+		/* A burst fits between two samples that are not close. */
 		if (prandom_u32_state(rnd) % 20 == 0 && next - now > div_u64(size, 20)) {
 			/* The share that belongs after the point is left for later. */
 			total += threshold + (threshold >> 3) + prandom_u32_state(rnd) % 1000;
 			unanswered = true;
 		}
-		/* Hardly ever is somebody exactly on time. */
+		/* Samples are hardly ever exactly on time. */
 		now = next + prandom_u32_state(rnd) % 50000;
 
 		if (sample(a, now, total)) {
@@ -318,7 +316,7 @@ static void every_burst_has_its_event(struct kunit *test)
 	}
 }
 
-/* A steady stall of so many permille: events if and only if they are enough. */
+/* A steady stall of @permille: events if and only if it is enough. */
 static void steady_stall_is_exact(struct kunit *test)
 {
 	u64 size = 1000 * MS, threshold = 300 * MS, now;
@@ -337,7 +335,7 @@ static void steady_stall_is_exact(struct kunit *test)
 	}
 }
 
-/* How late a look is, ns. */
+/* How late a sample is, ns. */
 struct jitter {
 	const char	*name;
 	u64		size;
@@ -356,7 +354,7 @@ static const struct jitter jitters[] = {
 
 KUNIT_ARRAY_PARAM_DESC(jitter, jitters, name);
 
-/* So many permille of the threshold, in 200 windows. Return: how many events. */
+/* A stall of @permille of the threshold, in 200 windows. Return: number of events. */
 static int steady_with_jitter(struct kunit *test, const struct jitter *j, int permille,
 			      u64 begin, struct rnd_state *rnd)
 {
@@ -392,7 +390,7 @@ static void late_samples_change_nothing(struct kunit *test)
 			KUNIT_EXPECT_EQ_MSG(test, 0, steady_with_jitter(test, j, permille, begin,
 									&rnd),
 					    "%d permille", permille);
-		/* Each comes a little late, and allows the next one that much later. */
+		/* Each comes a little late, and makes the next one later by that. */
 		for (permille = 1001; permille < 1100; permille += 29)
 			KUNIT_EXPECT_GE_MSG(test, steady_with_jitter(test, j, permille, begin,
 								     &rnd),
@@ -420,7 +418,7 @@ static void ends_together(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, psi_window_is_same(&a->window, &b->window));
 }
 
-/* Other windows have made the looks closer, and not at moments that suit this one. */
+/* Windows of other sizes have made samples closer, at moments that do not suit this one. */
 static void any_size_on_any_grid(struct kunit *test)
 {
 	static const u64 sizes[] = { 500 * MS, 530 * MS, 999 * MS, 2 * S, 9999 * MS };
