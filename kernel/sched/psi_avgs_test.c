@@ -610,8 +610,8 @@ static struct psi_group *new_group(struct kunit *test, u64 start)
 }
 
 /*
- * R-5: in a fold that is late by whole periods, the growth fills the last ones. A part of
- * a period is that of one period, and those before it are zeros.
+ * R-5: in a fold that is late by whole periods, the growth fills the last ones. At most
+ * one period is filled in part, and those before it are zeros.
  */
 static void late_growth_fills_the_last_periods(struct kunit *test)
 {

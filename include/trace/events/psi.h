@@ -9,8 +9,8 @@
 #include <linux/tracepoint.h>
 
 /*
- * Names, fields and their order are stable. Documentation/accounting/psi.rst tells
- * what they mean. Groups are named by the id of the cgroup, 1 is the system.
+ * Names, fields and their order are stable; Documentation/accounting/psi.rst describes
+ * them. A group is the id of its cgroup; 1 is the system.
  */
 
 TRACE_EVENT(psi_stall_begin,
