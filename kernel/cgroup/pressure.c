@@ -9,8 +9,7 @@
  * PSI_SET_PARENTS_MAX children on one CPU, per hold of a rq lock, and may yield after that.
  * Meanwhile the group shows some of them; its files are hidden then.
  *
- * psi_group::acct_group is the group itself if it is on, else that of the parent. At all
- * times:
+ * psi_group::acct_group is the group itself if it is on, else that of the parent. Always:
  *
  *  - The nodes of a group contribute to acct_group of the parent.
  *  - The tasks of a group count in acct_group of the group once they have been visited,

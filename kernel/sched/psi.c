@@ -38,7 +38,7 @@
  * use cpu_clock(), which may be a little ahead of that.
  *
  * Calls: the scheduler calls the hooks, and these call psi_node.c. When a state begins
- * that somebody waits for, they call down to psi_fold.c (psi_group_activate() and
+ * that PSI's threads wait for, they call down to psi_fold.c (psi_group_activate() and
  * psi_group_stalled()) and psi_trigger.c (psi_trigger_notify()), which only leave a note
  * for their threads. Threads, readers and cgroups reach the nodes of a CPU by psi_cpu.h.
  *
@@ -231,8 +231,8 @@ static u8 activate(struct psi_node *node, int cpu)
 }
 
 /*
- * In @node or above it a state has begun that somebody waits for. @instant: states that
- * do not last.
+ * A state of psi_node::notify has begun in @node or above it. @instant: states that do
+ * not last.
  */
 static noinline void notify_from(struct psi_node *node, int cpu, u8 instant)
 {

@@ -484,7 +484,7 @@ static void show_stalls(u64 shown[], struct psi_stall *readings, unsigned int nr
  * psi_group_read - read a group's stalls as of now
  * @group:    the group
  * @first:    first stall to read
- * @nr:       how many: all of a resource, or "some" alone, which is then not shown to anybody
+ * @nr:       how many: all of a resource, or "some" alone, which the caller does not show
  * @readings: room for @nr; all are of one moment
  *
  * Context: process.

@@ -152,8 +152,8 @@ static void group_sample(struct psi_group *group, u64 now)
  *
  *  - a CPU under its rq lock, together with making the node notify,
  *  - a group in unqueue(),
- *  - the timer if no group is in the list. Whoever puts one into an empty
- *    psi_fold_pending starts the timer, unless it is queued for no later time.
+ *  - the timer if no group is in the list. Adding one to an empty psi_fold_pending starts
+ *    it, unless it is queued for no later time.
  *
  * The thread is exempt from accounting: neither its wakeup nor its sleep is a change, and
  * a system in which nothing else happens stays without a timer.
@@ -343,8 +343,8 @@ static void unqueue(struct psi_group *group)
 	atomic_set(&group->queued, 0);
 
 	/*
-	 * Whoever sets a bit from now on queues the group; a bit that was set before is
-	 * seen here. If both happens, the xchg decides.
+	 * A CPU that sets its bit from now on queues the group; a bit that was set before
+	 * is seen here. If both happens, the xchg decides.
 	 */
 	smp_mb();
 	if (!cpumask_empty(group->active) && !atomic_xchg(&group->queued, 1))
@@ -504,7 +504,7 @@ static int psi_fold_thread(void *unused)
 	psi_exempt_current();
 
 	while (!kthread_should_stop()) {
-		/* Before taking what is pending: whoever comes later starts the timer. */
+		/* Before taking what is pending: what is added later starts the timer. */
 		smp_store_mb(psi_fold_fired, false);
 		sample_if_due();
 		begin_round();

@@ -123,7 +123,7 @@ static inline bool psi_waits_for_io(const struct task_struct *p)
 }
 
 /**
- * psi_fork - a new task, which nobody knows yet
+ * psi_fork - a new task, which is not visible yet
  * @p: the task, a copy of its parent
  */
 static inline void psi_fork(struct task_struct *p)

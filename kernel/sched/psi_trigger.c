@@ -406,7 +406,7 @@ static const char * const stall_names[PSI_NR_STALLS] = {
 
 /*
  * No key, so that all waiters ask the file, and the first one gets the event: with
- * EPOLLPRI, io_uring would not look at it and aio would not ask. And wake all: an
+ * EPOLLPRI, io_uring would ignore the wakeup, and aio would not ask. And wake all: an
  * exclusive waiter for something else would keep the event from others.
  */
 static void wake_waiters(wait_queue_head_t *wait)
@@ -638,7 +638,7 @@ static int psi_poll_thread(void *poller)
 		sched_set_fifo_low(current);
 
 	while (!kthread_should_stop()) {
-		/* Before checking what is pending: whoever comes later wakes the thread. */
+		/* Before checking what is pending: what comes later wakes the thread. */
 		smp_store_mb(p->woken, false);
 
 		now = ktime_get_ns();
