@@ -103,8 +103,8 @@ void psi_group_free(struct psi_group *group)
 	if (!group)
 		return;
 
-	psi_fold_forget(group);
-	psi_trigger_forget(group);
+	psi_fold_detach(group);
+	psi_trigger_detach(group);
 	psi_causes_hand_over(&group->causes, local_clock);
 
 	psi_nodes_detach(group);
