@@ -2,10 +2,10 @@
 /*
  * Pressure stall information: when a trigger has an event.
  *
- * A trigger asks for an event if a group stalls for more than a threshold within any
- * window of a given size. To know that at every moment would take the whole history of
- * the window. Instead, windows follow each other, the total is sampled ten times in each,
- * and the stall of the window before is assumed to have been spread evenly:
+ * A trigger asks for an event if the stall of a group reaches a threshold within any window
+ * of a given size. To know that at every moment would take the whole history of the window.
+ * Instead, windows follow each other, the total is sampled ten times in each, and the stall
+ * of the window before is assumed to have been spread evenly:
  *
  *	       before          growth
  *	|------------------|-----------              > time
