@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What of the pressure of a group has which cause.
+ * The causes of the pressure of a group.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "tree.h"
 #include "units.h"
 
-/* How often to try a file again that was not there. */
+/* Time until a missing file is tried again. */
 #define RETRY_S		5
 
 static const char *const files[NR_CAUSES_FILES] = {
@@ -18,13 +18,13 @@ static const char *const files[NR_CAUSES_FILES] = {
 	[MEMORY_EVENTS]	= "memory.events",
 };
 
-/* Of the system, only the causes; they are those of the root, unless that is a container's. */
+/* The system only has causes, those of the root cgroup, unless that is a container's. */
 static bool has_file(const struct group *group, enum causes_file which)
 {
 	return !group->is_system || (group->has_dir && which == ALL_CAUSES);
 }
 
-/* Let what was read the last time be what was before. */
+/* The last reading becomes the previous one. */
 static void shift(struct causes *causes)
 {
 	struct cause *before = causes->before;
@@ -47,15 +47,14 @@ static bool store(struct causes *causes, const struct cause *cause, int nr)
 }
 
 /**
- * group_causes - read a causes file of a group, at most once in a round
- * @tree:  whose group it is
+ * group_causes - read a causes file of a group, at most once per round
+ * @tree:  the tree of the group
  * @group: the group
  * @which: the file
  *
- * What the values have grown by since the round before is known only if the file was read
- * then as well.
+ * The growth of the values is known only if the file was read in the previous round, too.
  *
- * Return: what the file says; NULL if there is no such file, as on other kernels.
+ * Return: the causes in the file; NULL if there is no such file, as on other kernels.
  */
 const struct causes *group_causes(struct tree *tree, struct group *group, enum causes_file which)
 {
@@ -87,7 +86,7 @@ const struct causes *group_causes(struct tree *tree, struct group *group, enum c
 	return causes;
 }
 
-/* The value that the cause had before; 0 if the cause is new. */
+/* Return: the previous value of the cause; 0 if the cause is new. */
 static uint64_t value_before(const struct causes *causes, const struct cause *cause, int value)
 {
 	const struct cause *before = causes->before;
@@ -102,8 +101,8 @@ static uint64_t value_before(const struct causes *causes, const struct cause *ca
 
 /**
  * find_cause - find a cause by its name
- * @causes: what group_causes() has returned
- * @name:   which cause
+ * @causes: from group_causes()
+ * @name:   name of the cause
  *
  * Return: its index; -1 if there is none.
  */
@@ -119,12 +118,12 @@ int find_cause(const struct causes *causes, const char *name)
 }
 
 /**
- * cause_rate - what a value of a cause grows by in a second
- * @causes: what group_causes() has returned
- * @i:      which cause
- * @value:  which of its values, a memory_value or cpu_value, or 0
+ * cause_rate - growth per second of a value of a cause
+ * @causes: from group_causes()
+ * @i:      index of the cause
+ * @value:  index of the value: a memory_value, a cpu_value, or 0
  *
- * Return: the growth since the round before in units of the value; negative if not known.
+ * Return: the growth since the previous round, in units of the value; negative if not known.
  */
 double cause_rate(const struct causes *causes, int i, int value)
 {
@@ -147,7 +146,7 @@ static void read_all(struct tree *tree, struct group *group)
 }
 
 /**
- * tree_read_causes - read all there are, to know in the next round what grew
+ * tree_read_causes - read all causes, for their growth to be known in the next round
  * @tree: after tree_sample()
  */
 void tree_read_causes(struct tree *tree)
@@ -156,8 +155,8 @@ void tree_read_causes(struct tree *tree)
 }
 
 /**
- * group_free_causes - free what group_causes() has remembered
- * @group: of which group
+ * group_free_causes - free what group_causes() keeps
+ * @group: the group
  */
 void group_free_causes(struct group *group)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The columns of the table: as much as there is room for.
+ * The columns of the table: as many as fit.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,9 +14,9 @@
 #define MIN_GRAPH	8
 #define MAX_GRAPH	32
 
-/* The name, numbers of these resources, and the graph. */
+/* A choice of columns: the name, numbers of these resources, and the graph. */
 struct plan {
-	unsigned int	resources;	/* bits */
+	unsigned int	resources;	/* bit mask */
 	bool		both;
 	bool		now;
 	bool		full;		/* not only "some" */
@@ -70,7 +70,7 @@ static void build(struct columns *columns, const struct plan *plan)
 	}
 }
 
-/* Share what the numbers leave. Whether that is enough for a name. */
+/* Share the width that the numbers leave. Return: false if the name gets too little. */
 static bool share(struct columns *columns, int width, int min_name)
 {
 	int left = width - (columns->nr - 1) * NUMBER_WIDTH, graph = 0, x = 0, i;
@@ -94,11 +94,11 @@ static bool share(struct columns *columns, int width, int min_name)
 }
 
 /**
- * columns_fit - choose the columns that a terminal has room for
+ * columns_fit - choose the columns that fit on a terminal
  * @columns:  to be filled in
  * @width:    of the terminal
- * @resource: which the user wants to see, or ALL
- * @now:      what the user wants to see if there is no room for avg10 as well
+ * @resource: the one to show, or ALL
+ * @now:      if only one of now and avg10 fits: show now
  */
 void columns_fit(struct columns *columns, int width, unsigned int resource, bool now)
 {
@@ -124,9 +124,9 @@ void columns_fit(struct columns *columns, int width, unsigned int resource, bool
 }
 
 /**
- * columns_all - choose all columns of numbers, for output without a width
+ * columns_all - choose all columns of numbers, for output of unlimited width
  * @columns:  to be filled in
- * @resource: which the user wants to see, or ALL
+ * @resource: the one to show, or ALL
  */
 void columns_all(struct columns *columns, unsigned int resource)
 {
@@ -142,8 +142,8 @@ void columns_all(struct columns *columns, unsigned int resource)
 /**
  * column_titles - the two lines above a column
  * @columns: all columns
- * @i:       which one
- * @title:   gets the lines; the first one may reach into the next column
+ * @i:       index of the column
+ * @title:   gets the lines; the first one may extend into the next column
  */
 void column_titles(const struct columns *columns, int i, char title[2][TITLE_SIZE])
 {
@@ -170,10 +170,10 @@ void column_titles(const struct columns *columns, int i, char title[2][TITLE_SIZ
 }
 
 /**
- * number_text - write the number of a group that belongs into a column
+ * number_text - format the number of a group for a column
  * @group:  the group
  * @column: the column, a NUMBER
- * @text:   room for CELL_SIZE; "-" if there is no number
+ * @text:   buffer of CELL_SIZE; gets "-" if there is no number
  */
 void number_text(const struct group *group, const struct column *column, char *text)
 {

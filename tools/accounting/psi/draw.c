@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Drawing of the screen: a line about what is shown, the table, what is behind the pressure
- * of the chosen group, and a line about the keys.
+ * Draw the screen: a status line, the table, why the chosen group has pressure, and a line
+ * of keys.
  */
 #include <stdio.h>
 #include <string.h>
@@ -140,7 +140,7 @@ static void draw_why(const struct screen *screen, int y, int nr)
 
 static void draw_foot(const struct screen *screen)
 {
-	static const char typing[] = "type a part of a path, Enter ends, Esc clears";
+	static const char typing[] = "type part of a path, Enter ends, Esc clears";
 	static const char keys[] =
 		"h help  / filter  s sort  0-4 resource  space fold  e explain  q quit";
 
@@ -162,22 +162,22 @@ static void draw_help(void)
 		"space enter                  fold or unfold it",
 		"left right                   fold, or go to its parent; unfold",
 		"+ -                          unfold all, fold all",
-		"l                            list of all groups, or tree",
+		"l                            switch between list and tree",
 		"0 1 2 3 4                    all, cpu, memory, io, irq",
-		"s                            sort by now, avg10, total, name",
-		"t                            now or avg10, if not both fit",
-		"/                            filter by a part of the path",
+		"s                            sort by now, avg10, total or name",
+		"t                            now or avg10, if only one fits",
+		"/                            filter by part of the path",
 		"< >                          faster, slower",
 		"p                            pause",
-		"e                            explain the chosen group, or not",
+		"e                            explain the chosen group or hide that",
 		"h ?                          this help",
 		"q                            quit",
 		"",
-		"some: the share of time in which a task was held up. full: in which",
-		"tasks were held up and nobody worked. now: since the last round,",
-		"from the totals. avg10: the kernel's average over 10 s. ms/s: time",
-		"of tasks, summed up. The graph is of some (irq: full), newest right,",
-		"of the most pressed resource.",
+		"some: share of the time in which at least one task was stalled. full:",
+		"in which tasks were stalled and none was working. now: since the",
+		"previous round, from the totals. avg10: the kernel's average over",
+		"10 s. ms/s: summed over tasks. The graph shows some (irq: full) of the",
+		"resource with the most pressure, newest on the right.",
 	};
 	int i;
 
@@ -188,7 +188,7 @@ static void draw_help(void)
 		put(2 + i, 0, COLS, lines[i]);
 }
 
-/* Let the chosen row be seen. */
+/* Make the chosen row visible. */
 static void scroll_to(struct screen *screen)
 {
 	if (screen->first_row > screen->chosen_row)
@@ -201,7 +201,7 @@ static void scroll_to(struct screen *screen)
 		screen->first_row = 0;
 }
 
-/* How many lines the explanation gets, with its title. */
+/* Number of lines for the explanation, with its title. */
 static int why_lines(const struct screen *screen, int room)
 {
 	int want = 1 + (screen->why.nr ?: 1), most = room / 2;
@@ -229,7 +229,7 @@ static void draw_table(struct screen *screen)
 
 /**
  * draw - draw the screen
- * @screen: what is to be on it
+ * @screen: its state
  */
 void draw(struct screen *screen)
 {

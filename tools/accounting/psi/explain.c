@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is behind the pressure of a group, in lines of text: the causes that it has had, the
- * one with most of it now first. Kernels without causes tell a little in other files.
+ * Why a group has pressure, as lines of text: the causes that it has had, the one that grows
+ * fastest first. On kernels without pressure.causes, other files tell a little.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "explain.h"
 #include "units.h"
 
-/* A cause by what it is put in order. */
+/* A cause and its sort keys. */
 struct entry {
 	int		i;
 	double		rate;
@@ -30,7 +30,7 @@ static int compare(const void *left, const void *right)
 	return a->total == b->total ? 0 : a->total > b->total ? -1 : 1;
 }
 
-/* Those that there were at all. */
+/* Sort the causes that the group has had. Return: their number. */
 static int in_order(const struct causes *causes, enum resource resource, int value,
 		    struct entry *entry)
 {
@@ -141,8 +141,8 @@ static void lines(const struct causes *causes, enum resource resource, int value
 }
 
 /**
- * explain - say what is behind the pressure of a group
- * @tree:  whose group it is
+ * explain - say why a group has pressure
+ * @tree:  the tree of the group
  * @group: the group
  * @why:   gets the lines; none if there is nothing to say
  */

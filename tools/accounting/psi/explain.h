@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What is behind the pressure of a group, in lines of text.
+ * Why a group has pressure, as lines of text.
  */
 #ifndef PSI_TOOLS_EXPLAIN_H
 #define PSI_TOOLS_EXPLAIN_H

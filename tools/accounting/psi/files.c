@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Files that are read again and again. They are kept open, as to open one costs more than
- * to read it, unless there are more than a process may have.
+ * Files that are read again and again. They stay open, since opening a file costs more than
+ * reading it, unless there are more of them than a process may open.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,14 +11,14 @@
 
 #include "tree.h"
 
-/* What is left to others of what a process may have open. */
+/* Descriptors that are left for everything else. */
 #define SPARE		64
-/* Each that was read has a page of memory in the kernel. */
+/* Each open file that was read takes a page of kernel memory. */
 #define MAX_OPEN	8192
 
 /**
  * files_init - find out how many files may be kept open
- * @tree: whose they will be
+ * @tree: the tree that keeps them open
  */
 void files_init(struct tree *tree)
 {
@@ -34,7 +34,7 @@ void files_init(struct tree *tree)
 
 /**
  * kept_close - close a file that group_read() may have kept open
- * @tree:    whose it is
+ * @tree:    the tree that keeps it open
  * @kept_fd: the file; -1 afterwards
  */
 void kept_close(struct tree *tree, int *kept_fd)
@@ -48,14 +48,14 @@ void kept_close(struct tree *tree, int *kept_fd)
 
 /**
  * group_read - read a file of a group
- * @tree:    whose group it is
+ * @tree:    the tree of the group
  * @group:   the group
- * @in_proc: is the file in /proc/pressure? Else it is in the group's directory.
- * @file:    the name of the file
- * @kept_fd: the file if it is open, -1 if not; the same afterwards
- * @text:    room for TEXT_SIZE
+ * @in_proc: the file is in /proc/pressure, and not in the group's directory
+ * @file:    name of the file
+ * @kept_fd: descriptor of the file, -1 if it is not open; updated
+ * @text:    buffer of TEXT_SIZE
  *
- * Return: whether it could be read; errno is set if not, and the file is not open.
+ * Return: true on success; false with errno set, and the file is not open.
  */
 bool group_read(struct tree *tree, struct group *group, bool in_proc, const char *file,
 		int *kept_fd, char *text)
@@ -65,7 +65,7 @@ bool group_read(struct tree *tree, struct group *group, bool in_proc, const char
 	if (*kept_fd >= 0) {
 		if (read_whole(*kept_fd, text))
 			return true;
-		/* The group was switched off, and perhaps on again. */
+		/* Accounting of the group was switched off, and maybe on again. */
 		kept_close(tree, kept_fd);
 	}
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Rounds as JSON: an object a line, for each group. Documentation/accounting/psi-tools.rst
- * describes it; a key is never given another meaning.
+ * Rounds as JSON: one line with an object for each group. Keys keep their meaning; they are
+ * described in Documentation/accounting/psi-tools.rst.
  */
 #include <limits.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "output.h"
 #include "units.h"
 
-/* As many bytes as a character has here; 0 if it is none in UTF-8. */
+/* Return: the length of the character at @text in bytes; 0 if it is not valid UTF-8. */
 static int utf8_length(const unsigned char *text)
 {
 	int len = *text < 0x80 ? 1 : *text < 0xc2 ? 0 : *text < 0xe0 ? 2 : *text < 0xf0 ? 3 :
@@ -21,14 +21,14 @@ static int utf8_length(const unsigned char *text)
 		if ((text[i] & 0xc0) != 0x80)
 			return 0;
 	}
-	/* Longer than it needs, half of a pair, or beyond the last one. */
+	/* Overlong, a surrogate, or above U+10FFFF. */
 	if ((*text == 0xe0 && text[1] < 0xa0) || (*text == 0xed && text[1] > 0x9f) ||
 	    (*text == 0xf0 && text[1] < 0x90) || (*text == 0xf4 && text[1] > 0x8f))
 		return 0;
 	return len;
 }
 
-/* A name may have any bytes, a string in JSON only characters. */
+/* A name may have any bytes, but a JSON string only valid characters. */
 static json_object *new_string(const char *text)
 {
 	static const char replacement[] = "\xef\xbf\xbd";
@@ -116,7 +116,7 @@ static void add_causes(json_object *object, const char *key, const struct causes
 	json_object_object_add(object, key, all);
 }
 
-/* On kernels without pressure.causes. */
+/* For kernels without pressure.causes. */
 static void add_throttled(json_object *object, struct tree *tree, struct group *group)
 {
 	const struct causes *stat = group_causes(tree, group, CPU_STAT);
@@ -160,9 +160,9 @@ static json_object *group_object(struct tree *tree, struct group *group, bool ca
 }
 
 /**
- * json_round - print an object for each group, the most pressed first
+ * json_round - print an object for each group, in the order of the view
  * @tree:    after tree_sample()
- * @options: which groups, and whether their causes
+ * @options: which groups to print, and whether with causes
  */
 void json_round(struct tree *tree, struct options *options)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What can be done with a round: lines of text, JSON, or a screen.
+ * Output of a round: lines of text, JSON, or a screen.
  */
 #ifndef PSI_TOOLS_OUTPUT_H
 #define PSI_TOOLS_OUTPUT_H
@@ -9,8 +9,8 @@
 
 struct options {
 	double		delay_s;	/* between rounds */
-	unsigned long	count;		/* rounds; 0: no end */
-	unsigned long	rows;		/* at most so many groups; 0: all */
+	unsigned long	count;		/* rounds; 0: unlimited */
+	unsigned long	rows;		/* groups per round; 0: all */
 	bool		causes;
 	bool		colour;
 	bool		ascii;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What pressure files say: their text as numbers.
+ * Parse the text of pressure files.
  *
- * Fields are found by their names and not by their places. A line or a field that
- * is not known here is passed over, so that a newer kernel does no harm.
+ * Fields are found by name, not by position. Unknown lines and fields are skipped, so that
+ * newer kernels may add some.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static const char *next_line(const char *line)
 	return line ? line + 1 : NULL;
 }
 
-/* The value of "key=value" in this line; NULL if there is none. */
+/* Find the value of "key=value" in this line. Return: NULL if there is none. */
 static const char *field(const char *line, const char *key)
 {
 	const char *end = line + strcspn(line, "\n");
@@ -63,11 +63,11 @@ static bool stall_parse(const char *line, struct stall *stall)
 }
 
 /**
- * pressure_parse - read the text of a pressure file
- * @text:     all of it, with a NUL at the end
- * @pressure: where to; lines that the text does not have are not present
+ * pressure_parse - parse the text of a pressure file
+ * @text:     the whole text, with a NUL at the end
+ * @pressure: to be filled in; lines that the text lacks are not present
  *
- * Return: whether there was a line at all.
+ * Return: true if there was any line.
  */
 bool pressure_parse(const char *text, struct pressure *pressure)
 {
@@ -84,7 +84,7 @@ bool pressure_parse(const char *text, struct pressure *pressure)
 	return any;
 }
 
-/* What has causes: a line begins with its name and a dot. */
+/* A line begins with the name of a resource that has causes, and a dot. */
 static bool resource_parse(const char **line, enum resource *resource)
 {
 	static const enum resource resources[] = { CPU, MEMORY };
@@ -126,11 +126,11 @@ static bool cause_parse(const char *line, struct cause *cause)
 }
 
 /**
- * causes_parse - read the text of pressure.causes
- * @text:   all of it, with a NUL at the end
+ * causes_parse - parse the text of pressure.causes
+ * @text:   the whole text, with a NUL at the end
  * @causes: room for MAX_CAUSES
  *
- * Return: how many there are, of CPU and MEMORY.
+ * Return: the number of causes, of CPU and MEMORY together.
  */
 int causes_parse(const char *text, struct cause *causes)
 {
@@ -144,11 +144,11 @@ int causes_parse(const char *text, struct cause *causes)
 }
 
 /**
- * stats_parse - read the text of a file with a line "KEY NUMBER" for each, like cpu.stat
- * @text:   all of it, with a NUL at the end
- * @causes: room for MAX_CAUSES; the number is their first value
+ * stats_parse - parse the text of a file with lines of "KEY NUMBER", such as cpu.stat
+ * @text:   the whole text, with a NUL at the end
+ * @causes: room for MAX_CAUSES; the number becomes the first value
  *
- * Return: how many there are.
+ * Return: the number of lines.
  */
 int stats_parse(const char *text, struct cause *causes)
 {
@@ -165,9 +165,9 @@ int stats_parse(const char *text, struct cause *causes)
 
 /**
  * cause_kind - who spends the time that a cause counts
- * @cause: any of those of memory
+ * @cause: a cause of memory stalls
  *
- * Return: what its name begins with, which also holds for causes that are new.
+ * Return: the kind by the prefix of its name, which also works for new causes.
  */
 enum cause_kind cause_kind(const struct cause *cause)
 {

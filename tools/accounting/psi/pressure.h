@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What pressure files say: their text as numbers. Nothing here opens a file.
+ * Parse the text of pressure files. Nothing here opens a file.
  */
 #ifndef PSI_TOOLS_PRESSURE_H
 #define PSI_TOOLS_PRESSURE_H
@@ -33,7 +33,7 @@ enum average {
 extern const char *const resource_names[NR_RESOURCES];
 extern const char *const line_names[NR_LINES];
 
-/* A line of a pressure file. irq has one line only, old kernels one of cpu. */
+/* A line of a pressure file. irq has only one line, and on old kernels so does cpu. */
 struct stall {
 	bool		present;
 	double		avg_pct[NR_AVERAGES];
@@ -48,9 +48,9 @@ bool pressure_parse(const char *text, struct pressure *pressure);
 
 /* Who spends the time that a cause counts. */
 enum cause_kind {
-	TASKS,			/* tasks that wait for it */
+	TASKS,			/* tasks that wait */
 	BACKGROUND,		/* the kernel, ahead of need */
-	REQUESTED,		/* who wrote to memory.reclaim and the like */
+	REQUESTED,		/* a writer to memory.reclaim or similar */
 };
 
 enum memory_value {
@@ -68,7 +68,7 @@ enum cpu_value {
 #define CAUSE_NAME_SIZE		32
 #define MAX_CAUSES		32
 
-/* A line of a causes file; value[] goes by memory_value or cpu_value, or has one number. */
+/* A line of a causes file. value[] is indexed by memory_value or cpu_value, or has one number. */
 struct cause {
 	enum resource	of;		/* CPU or MEMORY */
 	char		name[CAUSE_NAME_SIZE];

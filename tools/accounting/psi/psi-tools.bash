@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Completion of psitop and psi-wait for bash.
 
-# Cgroups, as "/a/b".
+# Cgroups, in the form "/a/b".
 _psi_cgroups() {
 	local root dir
 	root=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)

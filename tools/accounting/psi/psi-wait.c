@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * psi-wait - wait until tasks are held up for more than one wants
+ * psi-wait - wait until pressure reaches a threshold
  *
- * The kernel watches: it is given a trigger, and nothing runs here while there is no event,
- * but for one reading in each window, so that it can be said what was measured.
+ * The kernel does the watching: psi-wait sets a trigger and sleeps until there is an event.
+ * It only wakes up once per window to read the total, to be able to print what was measured.
  */
 #include <err.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 #include "source.h"
 #include "units.h"
 
-/* Like those of timeout(1), as far as that has them. */
+/* The same as those of timeout(1), where timeout(1) has one. */
 enum {
 	EXIT_GONE	= 120,
 	EXIT_PERMISSION	= 121,
@@ -36,24 +36,24 @@ enum {
 static const char usage[] =
 "usage: psi-wait [option]... RESOURCE some|full THRESHOLD WINDOW [-- COMMAND...]\n"
 "\n"
-"Wait until tasks are held up for more than THRESHOLD within WINDOW for want of\n"
+"Wait until tasks were stalled for at least THRESHOLD within WINDOW for lack of\n"
 "RESOURCE: cpu, memory, io or irq. Then print what was measured, and run COMMAND.\n"
-"Times have a unit: 150ms 1s. THRESHOLD may be percent of the window: 15%.\n"
+"Times need a unit: 150ms, 1s. THRESHOLD may be a percentage of WINDOW: 15%.\n"
 "\n"
-"  -g, --cgroup PATH      of this group instead of the system\n"
-"  -t, --timeout TIME     give up then\n"
-"  -r, --repeat           do not exit after the first time\n"
+"  -g, --cgroup PATH      watch this cgroup instead of the system\n"
+"  -t, --timeout TIME     give up after this time\n"
+"  -r, --repeat           go on after the first event\n"
 "  -q, --quiet            print nothing\n"
-"      --pressure-dir DIR instead of /proc/pressure\n"
-"      --cgroup-dir DIR   instead of where cgroup2 is mounted\n"
-"  -h, --help\n"
+"      --pressure-dir DIR use DIR instead of /proc/pressure\n"
+"      --cgroup-dir DIR   use DIR instead of the mount point of cgroup2\n"
+"  -h, --help             print this summary\n"
 "\n"
-"Windows are 500ms to 10s, and with CAP_SYS_RESOURCE from 10ms on. Where the kernel has no\n"
-"/sys/module/psi, without CAP_SYS_RESOURCE they are 2s, 4s, 6s, 8s or 10s.\n"
+"WINDOW is 500ms to 10s, or 10ms to 10s with CAP_SYS_RESOURCE. Kernels without\n"
+"/sys/module/psi take only 2s, 4s, 6s, 8s or 10s without CAP_SYS_RESOURCE.\n"
 "\n"
-"Exit status: 0 if it happened, or that of COMMAND; 120 the group is gone;\n"
-"121 no permission; 122 not measured here; 124 it did not happen in time;\n"
-"125 wrong usage or another error; 126, 127 COMMAND cannot be run, is not there.\n"
+"Exit status: 0 the threshold was reached (with COMMAND, its status);\n"
+"120 the cgroup is gone; 121 no permission; 122 not measured here; 124 timeout;\n"
+"125 wrong usage or another error; 126 COMMAND cannot be run; 127 not found.\n"
 "\n"
 "  psi-wait memory some 150ms 1s && echo short of memory\n"
 "  psi-wait --repeat -g /build cpu full 50% 2s -- logger builds have to wait\n";
@@ -74,7 +74,7 @@ static const struct option long_options[] = {
 	{ }
 };
 
-/* What is waited for, and what then. */
+/* What to wait for, and what to do then. */
 struct wish {
 	enum resource	resource;
 	enum line	line;
@@ -89,7 +89,7 @@ struct wish {
 	char		**command;	/* NULL: none */
 };
 
-/* The total at a moment. */
+/* One reading of the pressure. */
 struct sample {
 	double		at_s;
 	struct stall	stall;
@@ -104,7 +104,7 @@ static unsigned int choice(const char *what, const char *word, const char *const
 		if (!strcmp(word, words[i]))
 			return i;
 	}
-	errx(EXIT_USAGE, "there is no %s %s: see psi-wait --help", what, word);
+	errx(EXIT_USAGE, "unknown %s %s: see psi-wait --help", what, word);
 }
 
 static uint64_t time_of(const char *what, const char *text)
@@ -112,7 +112,7 @@ static uint64_t time_of(const char *what, const char *text)
 	uint64_t us;
 
 	if (!time_parse(text, &us))
-		errx(EXIT_USAGE, "%s %s: a time with its unit is needed, as in 150ms or 2s",
+		errx(EXIT_USAGE, "%s %s: not a time with a unit, such as 150ms or 2s",
 		     what, text);
 	return us;
 }
@@ -155,24 +155,24 @@ static uint64_t threshold_of(const char *text, uint64_t window_us)
 		return time_of("THRESHOLD", text);
 	percent = strtod(text, &end);
 	if (strcmp(end, "%") || !(percent > 0 && percent <= 100))
-		errx(EXIT_USAGE, "THRESHOLD %s: percent are more than 0 and at most 100", text);
+		errx(EXIT_USAGE, "THRESHOLD %s: must be more than 0%% and at most 100%%", text);
 	return percent / 100 * window_us + 0.5;
 }
 
-/* What no kernel accepts, or serves, and what would never happen. */
+/* Reject what no kernel accepts or serves, and what would never have an event. */
 static void check(const struct wish *wish)
 {
 	if (wish->window_us < 10 * US_PER_MS || wish->window_us > 10 * US_PER_S)
-		errx(EXIT_USAGE, "WINDOW: 10ms to 10s are possible");
+		errx(EXIT_USAGE, "WINDOW: must be 10ms to 10s");
 	if (!wish->threshold_us || wish->threshold_us > wish->window_us)
-		errx(EXIT_USAGE, "THRESHOLD: more than 0 and at most the window is possible");
+		errx(EXIT_USAGE, "THRESHOLD: must be more than 0 and at most WINDOW");
 	if (wish->resource == IRQ && wish->line == SOME)
 		errx(EXIT_USAGE, "irq has only full");
 	if (wish->resource == CPU && wish->line == FULL && !wish->cgroup)
 		errx(EXIT_USAGE, "cpu full of the system is always 0: use some, or --cgroup");
 }
 
-/* What is after "--", which is cut off. */
+/* Cut off the command after "--". Return: the command; NULL if there is none. */
 static char **cut_command(int *argc, char **argv)
 {
 	int i;
@@ -182,7 +182,7 @@ static char **cut_command(int *argc, char **argv)
 	if (i == *argc)
 		return NULL;
 	if (i == *argc - 1)
-		errx(EXIT_USAGE, "a COMMAND is needed after --");
+		errx(EXIT_USAGE, "there is no COMMAND after --");
 	*argc = i;
 	argv[i] = NULL;
 	return argv + i + 1;
@@ -198,7 +198,7 @@ static void parse(struct wish *wish, int argc, char **argv)
 		set_option(wish, option);
 	argv += optind;
 	if (argc - optind != 4)
-		errx(EXIT_USAGE, "needed are RESOURCE some|full THRESHOLD WINDOW: see --help");
+		errx(EXIT_USAGE, "RESOURCE some|full THRESHOLD WINDOW are needed: see --help");
 	wish->resource = choice("resource", argv[0], resource_names, NR_RESOURCES);
 	wish->line = choice("line", argv[1], line_names, NR_LINES);
 	wish->window_us = time_of("WINDOW", argv[3]);
@@ -245,7 +245,7 @@ static int open_of_cgroup(const struct wish *wish, const struct source *source)
 	return fd;
 }
 
-/* A file that a trigger can be written to. */
+/* Open the file to which the trigger is written. */
 static int open_file(const struct wish *wish)
 {
 	struct source source;
@@ -257,12 +257,12 @@ static int open_file(const struct wish *wish)
 		return fd;
 	if (errno == EACCES || errno == EPERM || errno == EROFS)
 		err(EXIT_PERMISSION,
-		    "a trigger takes permission to write to the %s pressure of %s: run as root",
+		    "a trigger needs write access to the %s pressure of %s: run as root",
 		    resource_names[wish->resource], wish->cgroup ?: "the system");
 	err(EXIT_USAGE, "cannot open the pressure of %s", wish->cgroup ?: "the system");
 }
 
-/* Why the kernel does not take the trigger. */
+/* Say why the kernel has rejected the trigger, and exit. */
 static void refused(const struct wish *wish)
 {
 	char window[32];
@@ -272,20 +272,20 @@ static void refused(const struct wish *wish)
 		if (!(wish->window_us % (2 * US_PER_S)))
 			break;
 		errx(EXIT_PERMISSION,
-		     "a window of %s takes CAP_SYS_RESOURCE, as root has: or use 500ms to 10s; with this kernel maybe 2s, 4s, 6s, 8s or 10s",
+		     "a window of %s needs CAP_SYS_RESOURCE: run as root, or use 500ms to 10s; some kernels take only 2s, 4s, 6s, 8s or 10s",
 		     time_text(wish->window_us, window, sizeof(window)));
 	case EIO:
-		errx(EXIT_NOT_HERE, "this kernel has no triggers: 5.2 and newer have");
+		errx(EXIT_NOT_HERE, "this kernel has no triggers: Linux 5.2 or newer is needed");
 	case EPERM:
 	case EACCES:
-		err(EXIT_PERMISSION, "a trigger takes root, or CAP_SYS_RESOURCE, on this kernel");
+		err(EXIT_PERMISSION, "on this kernel, a trigger needs root or CAP_SYS_RESOURCE");
 	case EOPNOTSUPP:
 		errx(EXIT_NOT_HERE, "%s is not measured on this machine",
 		     resource_names[wish->resource]);
 	case ENODEV:
-		errx(EXIT_GONE, "the group is gone, or was switched off");
+		errx(EXIT_GONE, "the cgroup is gone, or accounting was switched off");
 	}
-	err(EXIT_USAGE, "the kernel does not take the trigger");
+	err(EXIT_USAGE, "the kernel rejects the trigger");
 }
 
 static void set_trigger(const struct wish *wish, int fd)
@@ -296,7 +296,7 @@ static void set_trigger(const struct wish *wish, int fd)
 	len = snprintf(text, sizeof(text), "%s %llu %llu", line_names[wish->line],
 		       (unsigned long long)wish->threshold_us,
 		       (unsigned long long)wish->window_us);
-	/* The kernel counts the NUL as well. */
+	/* Include the NUL, which the kernel counts as well. */
 	if (write(fd, text, len + 1) < 0)
 		refused(wish);
 }
@@ -313,7 +313,7 @@ static bool take(const struct wish *wish, int fd, struct sample *sample)
 	return true;
 }
 
-/* Is there what is to be waited for? The kernel would only say that it is invalid. */
+/* For a missing line, the kernel would only say EINVAL: say more. */
 static void check_line(const struct wish *wish, int fd)
 {
 	struct sample now;
@@ -325,7 +325,7 @@ static void check_line(const struct wish *wish, int fd)
 		     resource_names[wish->resource], line_names[wish->line]);
 }
 
-/* The growth since the reading of at least a window ago. */
+/* Print the growth since an older reading. */
 static void print_measured(const struct wish *wish, int fd, const struct sample *from)
 {
 	char held_up[32], span[32], threshold[32], window[32];
@@ -343,7 +343,7 @@ static void print_measured(const struct wish *wish, int fd, const struct sample 
 	fflush(stdout);
 }
 
-/* The status that a shell would give it. */
+/* Run the command. Return: its exit status, as a shell reports it. */
 static int run_command(char **command)
 {
 	pid_t child = fork(), ended;
@@ -364,7 +364,7 @@ static int run_command(char **command)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/* Until there is an event, or until then. */
+/* Wait for an event until @until_s, or less: an hour at most, or until a signal. */
 static bool wait_for_event(int fd, double until_s)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLPRI };
@@ -376,14 +376,14 @@ static bool wait_for_event(int fd, double until_s)
 	if (ready < 0 && errno != EINTR)
 		err(EXIT_USAGE, "cannot wait");
 	if (ready > 0 && poll_fd.revents & (POLLERR | POLLNVAL | POLLHUP))
-		errx(EXIT_GONE, "the group is gone, or was switched off");
+		errx(EXIT_GONE, "the cgroup is gone, or accounting was switched off");
 	return ready > 0;
 }
 
 static int wait_for_pressure(const struct wish *wish, int fd)
 {
 	double window_s = (double)wish->window_us / US_PER_S, end_s = now_s() + wish->timeout_s;
-	/* The reading before the last, so that there is always one from a window ago. */
+	/* The reading before the last one: at least a window old, once a window has passed. */
 	struct sample last, before;
 	int status = EXIT_TIMEOUT;
 	double until_s;
@@ -412,7 +412,7 @@ int main(int argc, char **argv)
 	struct wish wish = { };
 	int fd;
 
-	/* Whoever ignores it has us ignore it. */
+	/* A parent that ignores SIGCHLD passes that on, and waitpid() would fail. */
 	signal(SIGCHLD, SIG_DFL);
 	parse(&wish, argc, argv);
 	fd = open_file(&wish);

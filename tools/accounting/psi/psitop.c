@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * psitop - show which groups are held up for want of CPU, memory or I/O, and why
+ * psitop - show which cgroups are stalled for lack of CPU, memory or I/O, and why
  */
 #include <err.h>
 #include <errno.h>
@@ -17,30 +17,31 @@
 static const char usage[] =
 "usage: psitop [option]...\n"
 "\n"
-"Show which cgroups are held up for want of CPU, memory or I/O, the most pressed\n"
-"first, and what is behind it. On the screen, h shows the keys.\n"
+"Show which cgroups are stalled for lack of CPU, memory or I/O, those with the\n"
+"most pressure first, and why. On the screen, h shows the keys.\n"
 "\n"
-"  -d, --delay TIME       between rounds, 20ms or more (1s)\n"
-"  -g, --cgroup PATH      only this group and those below it\n"
-"  -r, --resource NAME    only cpu, memory, io or irq\n"
-"  -s, --sort KEY         now, avg10, total or name\n"
-"  -l, --flat             all groups in one list instead of the tree\n"
-"  -f, --filter TEXT      only groups with this in their path\n"
+"  -d, --delay TIME       time between two rounds, at least 20ms (default: 1s)\n"
+"  -g, --cgroup PATH      show only this cgroup and its descendants\n"
+"  -r, --resource NAME    show only cpu, memory, io or irq\n"
+"  -s, --sort KEY         sort by now, avg10, total or name\n"
+"  -l, --flat             show all groups in one list instead of the tree\n"
+"  -f, --filter TEXT      show only groups with TEXT in their path\n"
 "  -b, --batch            print text instead of showing a screen\n"
-"  -j, --json             print JSON, an object for each group in a line\n"
+"  -j, --json             print JSON, one object per group and line\n"
 "  -1, --once             print one round and exit\n"
 "  -n, --count N          exit after N rounds\n"
-"      --rows N           print at most N groups of each round\n"
-"      --no-causes        do not print what is behind the pressure\n"
-"      --no-color         as with NO_COLOR set: bold instead of colours\n"
-"      --ascii            no characters that some terminals do not have\n"
-"      --pressure-dir DIR instead of /proc/pressure\n"
-"      --cgroup-dir DIR   instead of where cgroup2 is mounted\n"
-"  -h, --help\n"
+"      --rows N           print at most N groups per round\n"
+"      --no-causes        do not print the causes of the pressure\n"
+"      --no-color         use bold instead of colours, as with NO_COLOR set\n"
+"      --ascii            use only ASCII characters\n"
+"      --pressure-dir DIR use DIR instead of /proc/pressure\n"
+"      --cgroup-dir DIR   use DIR instead of the mount point of cgroup2\n"
+"  -h, --help             print this summary\n"
 "\n"
-"Times have a unit, as in 100ms or 2s. Numbers are percent of the time: \"now\"\n"
-"since the round before, avg10 averaged by the kernel over 10 s.\n"
-"Exit status: 0; 1 if there is no pressure to show; 2 for wrong usage.\n";
+"Times need a unit, as in 100ms or 2s. Numbers are percent of the time: \"now\"\n"
+"is the share since the previous round, avg10 the kernel's average over 10 s.\n"
+"Exit status: 0; 1 if there is no pressure to show, or the cgroup is gone; 2 for\n"
+"wrong usage.\n";
 
 enum {
 	ROWS = 256,
@@ -90,13 +91,13 @@ static unsigned int choice(const char *what, const char *word, const char *const
 		if (!strcmp(word, words[i]))
 			return i;
 	}
-	errx(EXIT_USAGE, "there is no %s %s: see psitop --help", what, word);
+	errx(EXIT_USAGE, "unknown %s %s: see psitop --help", what, word);
 }
 
 static void set_filter(struct view *view, const char *text)
 {
 	if (strlen(text) >= FILTER_SIZE)
-		errx(EXIT_USAGE, "--filter: more than %d characters", FILTER_SIZE - 1);
+		errx(EXIT_USAGE, "--filter: longer than %d characters", FILTER_SIZE - 1);
 	memcpy(view->filter, text, strlen(text) + 1);
 }
 
@@ -175,10 +176,10 @@ static void parse(struct arguments *arguments, int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "d:g:r:s:lf:bj1n:h", long_options, NULL)) >= 0)
 		set_option(arguments, option);
 	if (optind < argc)
-		errx(EXIT_USAGE, "%s: not understood: see psitop --help", argv[optind]);
+		errx(EXIT_USAGE, "%s: unexpected argument: see psitop --help", argv[optind]);
 }
 
-/* Which groups there are to show: NULL for all. */
+/* Return: the top of the groups to show, which the caller frees; NULL for all groups. */
 static char *find_top(const struct source *source, const char *cgroup)
 {
 	char *top, reason[256] = "";
@@ -191,13 +192,13 @@ static char *find_top(const struct source *source, const char *cgroup)
 	top = source_cgroup(source, cgroup ?: "/");
 	if (cgroup && !top)
 		err(1, "%s: no such cgroup below %s", cgroup, source->cgroup_dir);
-	/* A container may have its own pressure, and not see that of the system. */
+	/* A container may see its own pressure, but not that of the system. */
 	if (wrong && (!top || !source_has_pressure(source, top)))
 		errx(1, "%s", reason);
 	return top;
 }
 
-/* A round more than is printed, as "now" needs one before. */
+/* Read one round more than is printed: "now" needs a previous one. */
 static void print_rounds(struct tree *tree, const struct arguments *arguments,
 			 struct options *options)
 {
@@ -212,7 +213,7 @@ static void print_rounds(struct tree *tree, const struct arguments *arguments,
 		if (spent_s < options->delay_s)
 			wait_s(options->delay_s - spent_s);
 		if (!tree_update(tree))
-			errx(1, "%s: the group is gone", tree->root->dir);
+			errx(1, "%s: the cgroup is gone", tree->root->dir);
 		tree_sample(tree);
 		if (arguments->json)
 			json_round(tree, options);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A round of reading: the pressure of all groups.
+ * A round: read the pressure of all groups.
  *
- * A task that is held up is so in its group and in all groups above. If no total of a group
- * has grown, none has below it, and nothing is read there. So a round costs what the groups
- * cost that have pressure, not what all of them do.
+ * A stalled task counts in its group and in all ancestors. If no total of a group has grown,
+ * none of its descendants' has either, and nothing is read there. So the cost of a round
+ * depends on the groups that have pressure, not on all groups.
  */
 #include <stdio.h>
 #include <time.h>
@@ -12,9 +12,9 @@
 #include "tree.h"
 #include "units.h"
 
-/* The kernel moves averages every 2 s, and a little later than that. */
+/* The kernel updates averages every 2 s, or a little later. */
 #define AVERAGES_S	2.5
-/* How often to try a file again that was not there; its group may be switched on. */
+/* Time until a missing file is tried again: its group may have been switched on. */
 #define RETRY_S		5
 
 static bool has_averages(const struct pressure *pressure)
@@ -30,7 +30,7 @@ static bool has_averages(const struct pressure *pressure)
 	return false;
 }
 
-/* Whether the group has to be read, if what is above it has been in this round. */
+/* Does the group have to be read? Its parent is done already in this round. */
 static bool is_due(const struct tree *tree, const struct group *group, enum resource resource)
 {
 	const struct reading *own = &group->reading[resource], *above = NULL;
@@ -47,7 +47,7 @@ static bool is_due(const struct tree *tree, const struct group *group, enum reso
 	return (own->unsettled || has_averages(&own->pressure)) && age_s >= AVERAGES_S;
 }
 
-/* What was not read in the rounds between had nothing to add. */
+/* In the rounds between, the file was not read because it had no growth. */
 static void put_history(struct tree *tree, struct reading *reading, double pct)
 {
 	unsigned int round = reading->history_round;
@@ -61,12 +61,12 @@ static void put_history(struct tree *tree, struct reading *reading, double pct)
 }
 
 /**
- * history_pct - what a pressure was some rounds ago
+ * history_pct - pressure of some rounds ago
  * @tree:    after tree_sample()
- * @reading: whose pressure; of its line "some", or "full" if it has no other
- * @ago:     how many rounds, less than HISTORY; 0 is the last one
+ * @reading: the pressure file; its line "some" counts, or "full" if it has no other
+ * @ago:     number of rounds, less than HISTORY; 0 is the last one
  *
- * Return: the pressure in %, 0 if it was not read yet.
+ * Return: the pressure in %; 0 if it was not read yet.
  */
 int history_pct(const struct tree *tree, const struct reading *reading, unsigned int ago)
 {
@@ -77,7 +77,7 @@ int history_pct(const struct tree *tree, const struct reading *reading, unsigned
 	return reading->history_pct[(tree->round - ago) % HISTORY];
 }
 
-/* Growth of a total in % of the time. A total that is smaller is another group's. */
+/* Growth of a total in % of the time. A smaller total is that of another group. */
 static double growth_pct(const struct stall *before, const struct stall *stall, double span_s)
 {
 	double pct;
@@ -157,9 +157,9 @@ static void sample_group(struct tree *tree, struct group *group)
 
 /**
  * tree_sample - read the pressure of all groups
- * @tree: what tree_init() has made
+ * @tree: after tree_init()
  *
- * From the second round on, there is what totals have grown by since the one before.
+ * From the second round on, the growth of totals since the previous one is known.
  */
 void tree_sample(struct tree *tree)
 {
@@ -174,7 +174,7 @@ void tree_sample(struct tree *tree)
 
 /**
  * group_close - close all files of a group
- * @tree:  whose group it is
+ * @tree:  the tree of the group
  * @group: the group
  */
 void group_close(struct tree *tree, struct group *group)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The screen: rounds as time goes by, and what keys do.
+ * The screen: rounds at intervals, and what keys do.
  */
 #include <err.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static struct group *chosen_group(const struct screen *screen)
 	return screen->view->nr_rows ? screen->view->row[screen->chosen_row].group : NULL;
 }
 
-/* What a group is known by, as the group itself may be gone in the next round. */
+/* The key that finds a group again: a pointer may be invalid in the next round. */
 static const char *key_of(const struct group *group)
 {
 	return group->is_system ? group->name : group->dir;
@@ -32,7 +32,7 @@ static void choose(struct screen *screen, int row)
 	screen->chosen = screen->view->nr_rows ? strdup(key_of(chosen_group(screen))) : NULL;
 }
 
-/* The chosen group stays so wherever it has gone. */
+/* The chosen group stays chosen in whichever row it is now. */
 static void find_chosen(struct screen *screen)
 {
 	int i;
@@ -58,7 +58,7 @@ static void round_of(struct screen *screen)
 {
 	if (!tree_update(screen->tree)) {
 		endwin();
-		errx(1, "%s: the group is gone", screen->tree->root->dir);
+		errx(1, "%s: the cgroup is gone", screen->tree->root->dir);
 	}
 	tree_sample(screen->tree);
 	rebuild(screen);
@@ -229,14 +229,14 @@ static void handle_key(struct screen *screen, int key)
 		view_key(screen, key);
 		other_key(screen, key);
 	}
-	/* For the next key, which may have come already. */
+	/* For the next key, which may be pending already. */
 	rebuild(screen);
 }
 
 /**
- * screen - show the groups until the user has seen enough
+ * screen - show the groups until the user quits
  * @tree:    after tree_init()
- * @options: what is to be shown at first
+ * @options: what to show at first
  *
  * Exits if there is no terminal, or the group at the top is gone.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The state of the screen, which keys change and which is drawn.
+ * The state of the screen: keys change it, draw() shows it.
  */
 #ifndef PSI_TOOLS_SCREEN_H
 #define PSI_TOOLS_SCREEN_H
@@ -13,15 +13,15 @@ struct screen {
 	struct options		*options;
 	struct view		*view;
 	bool			help;
-	bool			typing;		/* the filter */
+	bool			typing;		/* the user types a filter */
 	bool			paused;
-	bool			explained;	/* the chosen group is */
-	bool			now;		/* if there is no room for avg10 as well */
+	bool			explained;	/* show why the chosen group has pressure */
+	bool			now;		/* not avg10, if only one of them fits */
 	bool			quit;
 	char			*chosen;	/* the key of the chosen group */
 	int			chosen_row;
-	int			first_row;	/* the first that is seen */
-	int			page;		/* rows that are seen at a time */
+	int			first_row;	/* the first visible one */
+	int			page;		/* number of visible rows */
 	struct columns		columns;
 	struct explanation	why;
 };

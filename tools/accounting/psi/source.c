@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where pressure files are, and what to tell who asks if there are none.
+ * Find the pressure files, and tell the user what is wrong if there are none.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 
 #define SYSTEM_DIR	"/proc/pressure"
 
-/* The mount point in a line of mountinfo if it is one of cgroup2. */
+/* Take the mount point from a line of mountinfo. Return: false if it is not of cgroup2. */
 static bool is_cgroup2(const char *line, char *mount_point)
 {
 	const char *type = strstr(line, " - ");
@@ -40,12 +40,12 @@ static char *find_cgroup2(void)
 }
 
 /**
- * source_open - open the directories below which pressure files are
+ * source_open - open the directories with the pressure files
  * @source:     to be filled in
- * @system_dir: instead of /proc/pressure; NULL for that
- * @cgroup_dir: instead of where cgroup2 is mounted; NULL for that
+ * @system_dir: replaces /proc/pressure, unless NULL
+ * @cgroup_dir: replaces the mount point of cgroup2, unless NULL
  *
- * What cannot be opened has a descriptor of -1.
+ * The descriptor of a directory that cannot be opened is -1.
  */
 void source_open(struct source *source, const char *system_dir, const char *cgroup_dir)
 {
@@ -58,7 +58,7 @@ void source_open(struct source *source, const char *system_dir, const char *cgro
 		source->cgroup_fd = open(source->cgroup_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* What a directory is for that is there, but whose files do not tell anything. */
+/* Return: 0, or why the files cannot be read although their directory is there. */
 static int first_error(const struct source *source)
 {
 	char text[TEXT_SIZE];
@@ -74,12 +74,12 @@ static int first_error(const struct source *source)
 }
 
 /**
- * source_system_error - why there is no pressure of the system
+ * source_system_error - explain why the pressure of the system cannot be read
  * @source: after source_open()
- * @text:   where to write the reason and what to do about it, without a newline
- * @size:   how much of @text there is
+ * @text:   gets the reason and what to do about it, without a newline
+ * @size:   size of @text
  *
- * Return: @text; NULL if there is nothing wrong.
+ * Return: @text; NULL if nothing is wrong.
  */
 const char *source_system_error(const struct source *source, char *text, size_t size)
 {
@@ -91,7 +91,7 @@ const char *source_system_error(const struct source *source, char *text, size_t 
 	case ENOENT:
 	case EOPNOTSUPP:
 		snprintf(text, size,
-			 "%s: no pressure here: boot with psi=1, a kernel with CONFIG_PSI=y",
+			 "%s: no pressure here: boot a kernel that has CONFIG_PSI=y with psi=1",
 			 source->system_dir);
 		return text;
 	case EACCES:
@@ -104,12 +104,12 @@ const char *source_system_error(const struct source *source, char *text, size_t 
 }
 
 /**
- * source_cgroup - find a cgroup by what a user calls it
+ * source_cgroup - find a cgroup by the path that the user gives
  * @source: after source_open()
- * @path:   below the mount point, or with the mount point before it
+ * @path:   path below the mount point, or one that includes the mount point
  *
- * Return: the path below the mount point, "" or "/a/b", to be freed; NULL with errno set
- * if there is no such group.
+ * Return: the path below the mount point, "" or "/a/b", which the caller frees; NULL with
+ * errno set if there is no such cgroup.
  */
 char *source_cgroup(const struct source *source, const char *path)
 {
@@ -135,11 +135,11 @@ char *source_cgroup(const struct source *source, const char *path)
 }
 
 /**
- * source_has_pressure - whether a cgroup has pressure files that can be read
+ * source_has_pressure - check if a cgroup has readable pressure files
  * @source: after source_open()
  * @dir:    the group, "" or "/a/b"
  *
- * Return: that.
+ * Return: true if so.
  */
 bool source_has_pressure(const struct source *source, const char *dir)
 {
@@ -149,7 +149,7 @@ bool source_has_pressure(const struct source *source, const char *dir)
 
 	if (fd < 0)
 		return false;
-	/* Some kernels have the files with psi=0 as well, and no pressure in them. */
+	/* With psi=0, some kernels have the files, but reading them fails. */
 	has = read_whole(fd, text);
 	close(fd);
 	return has;
@@ -157,10 +157,10 @@ bool source_has_pressure(const struct source *source, const char *dir)
 
 /**
  * open_below - open a file in a directory
- * @root_fd: where the path of the directory begins
- * @dir:     that path, "" or "/a/b"
- * @file:    what is in it; "" for itself
- * @flags:   as those of open()
+ * @root_fd: the directory to which @dir is relative
+ * @dir:     path of the directory, "" or "/a/b"
+ * @file:    name of the file; "" for the directory itself
+ * @flags:   as for open()
  *
  * Return: the descriptor; -1 with errno set.
  */
@@ -178,9 +178,9 @@ int open_below(int root_fd, const char *dir, const char *file, int flags)
 /**
  * read_whole - read a file from its beginning
  * @fd:   the file
- * @text: room for TEXT_SIZE; gets a NUL at the end
+ * @text: buffer of TEXT_SIZE; gets a NUL at the end
  *
- * Return: whether it could be read; errno is set if not.
+ * Return: true on success; false with errno set.
  */
 bool read_whole(int fd, char *text)
 {

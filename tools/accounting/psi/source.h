@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Where pressure files are, and what to tell who asks if there are none.
+ * Find the pressure files, and tell the user what is wrong if there are none.
  */
 #ifndef PSI_TOOLS_SOURCE_H
 #define PSI_TOOLS_SOURCE_H
@@ -8,15 +8,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* More than any of the files has. */
+/* Larger than any of the files. */
 #define TEXT_SIZE	4096
 
 struct source {
 	const char	*system_dir;	/* /proc/pressure */
-	const char	*cgroup_dir;	/* where cgroup2 is mounted; NULL if nowhere */
+	const char	*cgroup_dir;	/* mount point of cgroup2; NULL if not mounted */
 	int		system_fd;	/* -1: see system_error */
 	int		system_error;	/* the errno of opening system_dir */
-	int		cgroup_fd;	/* -1: there is none */
+	int		cgroup_fd;	/* -1: not open */
 };
 
 void source_open(struct source *source, const char *system_dir, const char *cgroup_dir);

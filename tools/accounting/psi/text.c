@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Rounds as text, to be read in a log. The name comes last, as it may be long.
+ * Rounds as text, for logs. The name comes last, as it may be long.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static void print_titles(const struct columns *columns)
 	puts("  GROUP");
 }
 
-/* A name may have any bytes; none is to do something to a terminal. */
+/* A name may have any bytes: print none that controls a terminal. */
 static void print_name(const struct group *group)
 {
 	const char *name = group->is_system ? group->name : *group->dir ? group->dir : "/";
@@ -73,9 +73,9 @@ static void print_row(const struct columns *columns, const struct group *group)
 }
 
 /**
- * text_round - print the groups, the most pressed first
+ * text_round - print the groups, in the order of the view
  * @tree:    after tree_sample()
- * @options: which and what of them
+ * @options: which groups to print, and whether with causes
  */
 void text_round(struct tree *tree, struct options *options)
 {

@@ -2,8 +2,8 @@
 /*
  * The tree of groups: the system, and below it the directories of cgroup2.
  *
- * The directories are walked once. From then on inotify tells of those that are made and
- * removed; where it cannot, they are walked again every few seconds.
+ * The directories are scanned once. From then on, inotify tells which are made and removed;
+ * where it cannot, they are scanned again every few seconds.
  */
 #include <dirent.h>
 #include <err.h>
@@ -59,7 +59,7 @@ static struct group *add_child(struct tree *tree, struct group *group, const cha
 	return child;
 }
 
-/* Among the first nr children. */
+/* Search the first nr children. */
 static struct group *find_child(struct group *group, const char *name, int nr)
 {
 	int i;
@@ -117,7 +117,7 @@ static void unwatch(struct tree *tree, struct group *group)
 	inotify_rm_watch(tree->inotify_fd, group->watch);
 }
 
-/* With all below it. */
+/* Free a group and its descendants. */
 static void free_group(struct tree *tree, struct group *group)
 {
 	int i;
@@ -169,7 +169,7 @@ static DIR *open_directory(struct tree *tree, struct group *group)
 	return dir;
 }
 
-/* Make the children of a group what its directory has. */
+/* Update the children of a group from its directory. */
 static void scan_one(struct tree *tree, struct group *group)
 {
 	int i, before = group->nr_children;
@@ -189,7 +189,7 @@ static void scan_one(struct tree *tree, struct group *group)
 		if (!is_directory(dir, entry))
 			continue;
 		child = find_child(group, entry->d_name, before);
-		/* Another group of that name; the one that was is not seen. */
+		/* Another group of that name: the old one remains unseen. */
 		if (child && child->ino && child->ino != entry->d_ino)
 			child = NULL;
 		if (!child)
@@ -205,7 +205,7 @@ static void scan_one(struct tree *tree, struct group *group)
 	}
 }
 
-/* Watched first, so that nothing is missed in between. */
+/* Watch a directory before reading it, so that no change is missed. */
 static void scan(struct tree *tree, struct group *group)
 {
 	int i;
@@ -275,7 +275,7 @@ static void handle_all(struct tree *tree)
 	}
 }
 
-/* The directory that is mounted is a group of its own in a container only. */
+/* Only in a container is the mounted directory not the root cgroup. */
 static bool is_nested(const struct source *source)
 {
 	return !faccessat(source->cgroup_fd, "cgroup.type", F_OK, 0);
@@ -285,8 +285,8 @@ static bool is_nested(const struct source *source)
  * tree_init - find all groups
  * @tree:   to be filled in
  * @source: where the files are
- * @top:    the group, "" or "/a/b", that alone is to be shown with what is below it;
- *          NULL for the system with all groups
+ * @top:    the group, "" or "/a/b", to show with its descendants; NULL for the system
+ *          with all groups
  */
 void tree_init(struct tree *tree, const struct source *source, const char *top)
 {
@@ -309,10 +309,10 @@ void tree_init(struct tree *tree, const struct source *source, const char *top)
 }
 
 /**
- * tree_update - take in which groups were made and removed
- * @tree: what tree_init() has made
+ * tree_update - add new groups and drop removed ones
+ * @tree: after tree_init()
  *
- * A pointer to a group does not outlive this.
+ * Pointers to groups are invalid afterwards.
  *
  * Return: false if the group at the top is gone.
  */
@@ -338,8 +338,8 @@ bool tree_update(struct tree *tree)
 }
 
 /**
- * tree_note - what cannot be shown, and is no reason to show nothing
- * @tree: what tree_init() has made
+ * tree_note - say what cannot be shown, although the rest can
+ * @tree: after tree_init()
  *
  * Return: a sentence for the user, NULL if there is nothing to say.
  */
@@ -348,7 +348,7 @@ const char *tree_note(const struct tree *tree)
 	if (tree->source->cgroup_fd < 0)
 		return "no cgroup2 is mounted: only the system is shown";
 	if (tree->incomplete)
-		return "some directories of cgroups could not be read: run as root";
+		return "some cgroup directories cannot be read: run as root";
 	if (!tree->nr_groups)
 		return "there are no cgroups";
 	return NULL;

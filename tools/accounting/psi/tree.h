@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The tree of groups, and what was last read of each.
+ * The tree of groups, with the last reading of each.
  */
 #ifndef PSI_TOOLS_TREE_H
 #define PSI_TOOLS_TREE_H
@@ -10,12 +10,12 @@
 #include "pressure.h"
 #include "source.h"
 
-#define HISTORY		48	/* rounds that a group's history goes back */
+#define HISTORY		48	/* rounds in the history of a group */
 #define NR_WATCH_LISTS	1024
 
 enum reading_state {
 	UNREAD,
-	ABSENT,				/* there is no such file, or it cannot be read */
+	ABSENT,				/* the file does not exist, or cannot be read */
 	GOOD,
 };
 
@@ -23,24 +23,24 @@ enum reading_state {
 struct reading {
 	int			fd;	/* -1: not open */
 	enum reading_state	state;
-	double			read_s;	/* when it was last read, or tried */
-	double			at_s;	/* up to when the totals are known */
+	double			read_s;	/* time of the last read or attempt */
+	double			at_s;	/* the totals are known up to then */
 	struct pressure		pressure;
-	bool			grew;	/* a total did, in this round */
-	bool			unsettled;	/* and its averages may be yet to follow */
+	bool			grew;	/* a total grew in this round */
+	bool			unsettled;	/* averages may not show growth yet */
 	bool			has_now;
 	double			now_pct[NR_LINES];
-	unsigned int		history_round;		/* of the last that was put there */
-	uint8_t			history_pct[HISTORY];	/* a ring by round */
+	unsigned int		history_round;		/* of the newest entry */
+	uint8_t			history_pct[HISTORY];	/* a ring, indexed by round */
 };
 
-/* A causes file, or one that tells something like it, as it was this time and the time before. */
+/* A causes file, or one that tells something similar: the last two readings. */
 struct causes {
 	int			fd;		/* -1: not open */
-	unsigned int		round;		/* in which it was read */
-	double			absent_s;	/* when there was no such file; 0: never */
+	unsigned int		round;		/* of the last reading */
+	double			absent_s;	/* when the file was missing; 0: it is not */
 	double			at_s;
-	double			span_s;		/* since the time before; 0: there is none */
+	double			span_s;		/* since the previous reading; 0: none */
 	int			nr;
 	int			nr_before;
 	struct cause		*cause;
@@ -49,18 +49,18 @@ struct causes {
 
 enum causes_file {
 	ALL_CAUSES,
-	CPU_STAT,		/* these are on all kernels, and tell less */
+	CPU_STAT,		/* all kernels have this and the next; they tell less */
 	MEMORY_EVENTS,
 	NR_CAUSES_FILES,
 };
 
 struct group {
 	char			*dir;		/* "" or "/a/b" */
-	ino_t			ino;		/* of that, as the next one may have the name */
-	const char		*name;		/* the last part of it */
-	bool			is_system;	/* its pressure is that of /proc/pressure */
-	bool			has_dir;	/* what is below it has to be looked for */
-	bool			seen;		/* by the scan that is going on */
+	ino_t			ino;		/* of dir: a new group may reuse the name */
+	const char		*name;		/* the last part of dir */
+	bool			is_system;	/* its pressure is in /proc/pressure */
+	bool			has_dir;	/* to be scanned for children */
+	bool			seen;		/* by the current scan */
 	bool			folded;		/* this and the next two belong to view.c */
 	bool			matches;
 	double			key[3];
@@ -76,15 +76,15 @@ struct group {
 struct tree {
 	const struct source	*source;
 	struct group		*root;
-	int			nr_groups;	/* the system is none */
+	int			nr_groups;	/* the system does not count */
 	bool			incomplete;	/* a directory could not be read */
 	int			inotify_fd;
-	bool			unwatched;	/* inotify does not tell of everything */
+	bool			unwatched;	/* inotify does not cover everything */
 	struct group		*by_watch[NR_WATCH_LISTS];
 	double			scanned_s;
 	unsigned int		round;
 	double			round_s;	/* when the round began */
-	double			date_s;		/* the same, since 1970 */
+	double			date_s;		/* the same, in seconds since 1970 */
 	int			nr_open, max_open;	/* files */
 };
 

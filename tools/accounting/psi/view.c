@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which groups are shown, and in which order: the most pressed first, and in the tree, the
- * most pressed of those that have the same parent.
+ * Which groups are shown, and in which order: those with the most pressure first, in the
+ * tree among the children of the same parent.
  */
 #include <err.h>
 #include <stdlib.h>
@@ -12,12 +12,12 @@
 const char *const sort_names[NR_SORTS] = { "now", "avg10", "total", "name" };
 
 /**
- * is_shown - whether there is a number to show
+ * is_shown - check if there is a number to show
  * @reading: a pressure file
  * @line:    which of its lines
- * @now:     growth since the round before; or else avg10
+ * @now:     show the growth since the previous round, else avg10
  *
- * Return: that.
+ * Return: true if so.
  */
 bool is_shown(const struct reading *reading, enum line line, bool now)
 {
@@ -29,9 +29,9 @@ bool is_shown(const struct reading *reading, enum line line, bool now)
  * shown_pct - the number to show
  * @reading: a pressure file
  * @line:    which of its lines
- * @now:     growth since the round before; or else avg10
+ * @now:     show the growth since the previous round, else avg10
  *
- * Return: in %; 0 if there is none.
+ * Return: the number in %; 0 if there is none.
  */
 double shown_pct(const struct reading *reading, enum line line, bool now)
 {
@@ -40,7 +40,7 @@ double shown_pct(const struct reading *reading, enum line line, bool now)
 	return now ? reading->now_pct[line] : reading->pressure.line[line].avg_pct[AVG10];
 }
 
-/* By "some"; irq has only "full". */
+/* Sort by "some"; irq has only "full". */
 static double reading_key(const struct reading *reading, enum sort sort)
 {
 	enum line line = reading->pressure.line[SOME].present ? SOME : FULL;
@@ -50,7 +50,7 @@ static double reading_key(const struct reading *reading, enum sort sort)
 	return shown_pct(reading, line, sort == BY_NOW);
 }
 
-/* The most of all resources, or of the one that counts. */
+/* The highest key of all resources, or that of the one that counts. */
 static double group_key(const struct view *view, const struct group *group, enum sort sort)
 {
 	double key, most = 0;
@@ -67,11 +67,11 @@ static double group_key(const struct view *view, const struct group *group, enum
 }
 
 /**
- * worst_reading - the pressure of a group that a graph is to show
- * @view:  what is asked for
+ * worst_reading - find the pressure of a group to show in its graph
+ * @view:  what the user asks for
  * @group: the group
  *
- * Return: that of the resource that counts, or else of the one with most now.
+ * Return: that of the resource that counts, or else of the one with the most pressure now.
  */
 const struct reading *worst_reading(const struct view *view, const struct group *group)
 {
@@ -87,7 +87,7 @@ const struct reading *worst_reading(const struct view *view, const struct group 
 	return worst;
 }
 
-/* A pressure that has changed by less than a tenth, or than this, keeps its place if asked to. */
+/* With @steady, a pressure that changes by less than a tenth, or than this, keeps its place. */
 #define STEADY_PCT	1.0
 
 static void set_key(double *key, double pct, bool steady)
@@ -168,8 +168,8 @@ static void add_rows(struct view *view, struct group *group, int depth)
 
 /**
  * view_build - find out which groups are shown, and in which order
- * @view: what is asked for; gets the rows
- * @tree: the groups; those with one parent are put in order
+ * @view: what the user asks for; gets the rows
+ * @tree: the groups; sorts the children of each
  */
 void view_build(struct view *view, struct tree *tree)
 {

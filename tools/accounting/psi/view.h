@@ -26,18 +26,18 @@ struct row {
 };
 
 struct view {
-	/* what is asked for */
-	unsigned int	resource;	/* whose pressure counts, or ALL */
+	/* what the user asks for */
+	unsigned int	resource;	/* the one that counts, or ALL */
 	enum sort	sort;
 	bool		flat;		/* all groups in one list instead of the tree */
 	bool		steady;		/* groups of nearly equal pressure keep their places */
 	char		filter[FILTER_SIZE];	/* only groups with this in their path */
 
-	/* what comes of it */
+	/* the result */
 	struct row	*row;
 	int		nr_rows, max_rows;
 	int		nr_matches;
-	unsigned int	key_resource;	/* what the groups' keys are of */
+	unsigned int	key_resource;	/* for which groups' keys were computed */
 	enum sort	key_sort;
 };
 
@@ -56,7 +56,7 @@ struct column {
 	enum column_kind	kind;
 	enum resource		resource;
 	enum line		line;
-	bool			now;	/* or avg10 */
+	bool			now;	/* else avg10 */
 	int			x, width;
 };
 
@@ -65,7 +65,7 @@ struct column {
 struct columns {
 	int		nr;
 	bool		both;		/* now and avg10 of each */
-	bool		now;		/* if not both, which */
+	bool		now;		/* if not both: now, else avg10 */
 	struct column	column[MAX_COLUMNS];
 };
 

@@ -298,7 +298,7 @@ def test_cgroup_gone(fake):
     try:
         rounds.until(lambda each: False)
     except AssertionError as ended:
-        assert "/a: the group is gone" in str(ended), ended
+        assert "/a: the cgroup is gone" in str(ended), ended
     assert rounds.process.wait() == 1
 
 
@@ -313,7 +313,7 @@ def test_cgroup_made_anew(fake):
     try:
         rounds.until(lambda each: False)
     except AssertionError as ended:
-        assert "/a: the group is gone" in str(ended), ended
+        assert "/a: the cgroup is gone" in str(ended), ended
 
 
 def test_container(fake):
