@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What options have behind them.
+ * Arguments of options.
  */
 #ifndef WATCH_ARGUMENTS_H
 #define WATCH_ARGUMENTS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the headers of the kernel have, and those of C do not.
+ * Macros that the kernel's headers have, and those of the C library lack.
  */
 #ifndef WATCH_COMPAT_H
 #define WATCH_COMPAT_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Numbers in JSON, with as many digits as they are good for.
+ * Numbers in JSON, with as many digits as are meaningful.
  */
 #include <stdio.h>
 
@@ -8,8 +8,8 @@
 
 /**
  * json_add_double - add a number with two decimals
- * @object: what gets it
- * @key:    under which name
+ * @object: the object that gets it
+ * @key:    its key
  * @value:  the number
  */
 void json_add_double(json_object *object, const char *key, double value)
@@ -21,11 +21,11 @@ void json_add_double(json_object *object, const char *key, double value)
 }
 
 /**
- * json_add_rate - add what grows in a second
- * @object: what gets it
- * @key:    under which name
+ * json_add_rate - add a growth per second
+ * @object: the object that gets it
+ * @key:    its key
  * @rate:   the growth; negative if it is not known, which makes it null
- * @unit:   in which it is to be told
+ * @unit:   the output is in multiples of this
  */
 void json_add_rate(json_object *object, const char *key, double rate, double unit)
 {
@@ -36,9 +36,9 @@ void json_add_rate(json_object *object, const char *key, double rate, double uni
 }
 
 /**
- * json_add_time - add when a round was
- * @object: what gets it, as "time_s"
- * @time_s: since 1970
+ * json_add_time - add the time of a round
+ * @object: the object that gets it, as "time_s"
+ * @time_s: seconds since 1970
  */
 void json_add_time(json_object *object, double time_s)
 {
@@ -49,9 +49,9 @@ void json_add_time(json_object *object, double time_s)
 }
 
 /**
- * json_add_u64 - add a number of the kernel as it is
- * @object: what gets it
- * @key:    under which name
+ * json_add_u64 - add a number exactly as the kernel has it
+ * @object: the object that gets it
+ * @key:    its key
  * @value:  the number
  */
 void json_add_u64(json_object *object, const char *key, uint64_t value)
@@ -60,7 +60,7 @@ void json_add_u64(json_object *object, const char *key, uint64_t value)
 }
 
 /**
- * json_print - print an object in one line, and free it
+ * json_print - print an object as one line, and free it
  * @object: the object
  */
 void json_print(json_object *object)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A screen that is drawn again and again while keys come in. It leaves the terminal as it
- * was, however the program ends.
+ * A screen that is redrawn while it takes keys. However the program ends, the terminal is
+ * restored.
  */
 #include <err.h>
 #include <langinfo.h>
@@ -25,7 +25,7 @@ attr_t attr_high, attr_medium;
 
 static bool unicode;
 
-/* While one waits: at other times, a change of the size would be overlooked until then. */
+/* The mask while waiting. SIGWINCH is blocked at other times, so that no wait misses it. */
 static sigset_t signals_of_wait;
 
 /* Find out what the terminal can show. */
@@ -53,7 +53,7 @@ static void restore(void)
 static void on_fatal(int number)
 {
 	endwin();
-	raise(number);			/* which is handled as usual now */
+	raise(number);			/* has its default action now */
 }
 
 static void restore_at_end(void)
@@ -71,9 +71,9 @@ static void restore_at_end(void)
 }
 
 /**
- * terminal_begin - take the terminal; endwin() gives it back
- * @colour: show with colours, if it has some
- * @ascii:  only characters that every terminal has
+ * terminal_begin - set up the terminal; endwin() restores it
+ * @colour: use colours, if the terminal has some
+ * @ascii:  use only ASCII characters
  *
  * Exits if there is no terminal.
  */
@@ -82,9 +82,9 @@ void terminal_begin(bool colour, bool ascii)
 	sigset_t size_changed;
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		errx(1, "this is no terminal: use --batch or --json");
+		errx(1, "not a terminal: use --batch or --json");
 	if (!newterm(NULL, stdout, stdin))
-		errx(1, "the terminal %s is not known: set TERM, or use --batch",
+		errx(1, "unknown terminal %s: set TERM, or use --batch",
 		     getenv("TERM") ?: "");
 	restore_at_end();
 	sigemptyset(&size_changed);
@@ -100,8 +100,8 @@ void terminal_begin(bool colour, bool ascii)
 }
 
 /**
- * terminal_wait - wait until a key has come, or the terminal has another size
- * @until_s: but no longer than until then, by now_s()
+ * terminal_wait - wait for a key or for a change of the terminal's size
+ * @until_s: time by now_s() until which to wait
  *
  * Exits if the terminal is gone.
  */
@@ -120,11 +120,11 @@ void terminal_wait(double until_s)
 }
 
 /**
- * terminal_delay_s - the delay that a key asks for
- * @delay_s: between two rounds, so far
- * @step:    1 for slower, -1 for faster
+ * terminal_delay_s - next longer or shorter delay
+ * @delay_s: current delay between two rounds
+ * @step:    1 for longer, -1 for shorter
  *
- * Return: seconds; as before at either end.
+ * Return: seconds; @delay_s at either end.
  */
 double terminal_delay_s(double delay_s, int step)
 {
@@ -140,8 +140,8 @@ double terminal_delay_s(double delay_s, int step)
  * put - write as much of a text as fits
  * @y:     line
  * @x:     column
- * @width: that there is for it
- * @text:  may have any bytes, and wide characters, which take two columns
+ * @width: columns that it may take
+ * @text:  any bytes; wide characters take two columns
  */
 void put(int y, int x, int width, const char *text)
 {
@@ -152,7 +152,7 @@ void put(int y, int x, int width, const char *text)
 
 	if (x + width > COLS)
 		width = COLS - x;
-	/* In one column, ncurses reads what is before the line. */
+	/* With only one column, ncurses reads memory before the line. */
 	if (y >= LINES || COLS < 2 || move(y, x) == ERR)
 		return;
 	for (; *text && width > 0; text += len) {
@@ -178,7 +178,7 @@ void put(int y, int x, int width, const char *text)
  * put_bar - draw a bar of a graph
  * @y:   line
  * @x:   column
- * @pct: how much of the height; what is more than nothing is seen
+ * @pct: height in %; anything above 0 is visible
  */
 void put_bar(int y, int x, int pct)
 {
@@ -193,8 +193,8 @@ void put_bar(int y, int x, int pct)
 }
 
 /**
- * put_rule - draw a line from side to side
- * @y: where
+ * put_rule - draw a line across the screen
+ * @y: line
  */
 void put_rule(int y)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A screen that is drawn again and again while keys come in.
+ * A screen that is redrawn while it takes keys.
  */
 #ifndef WATCH_TERMINAL_H
 #define WATCH_TERMINAL_H
@@ -8,7 +8,7 @@
 #include <ncurses.h>
 #include <stdbool.h>
 
-/* What stands out: by colours, or bold and underlined without. */
+/* For what stands out: with colours, or else bold and underlined. */
 extern attr_t attr_high, attr_medium;
 
 void terminal_begin(bool colour, bool ascii);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Times as people write them.
+ * Times with units, as users write them.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -27,11 +27,13 @@ static const struct {
 
 /**
  * time_parse - read a time with its unit, as in "150ms" or "1.5s"
- * @text: nothing but the time
- * @us:   where to, in us
+ * @text: the time, and nothing else
+ * @us:   gets the time in us
  *
- * Return: false, and nothing written, if it is none, or more than 1000 hours. A number
- * without a unit is none: some programs take it for seconds, the kernel for us.
+ * A number without a unit is not a time: some programs take it for seconds, the kernel for
+ * us.
+ *
+ * Return: false, with @us unchanged, if @text is not a time, or more than 1000 hours.
  */
 bool time_parse(const char *text, uint64_t *us)
 {
@@ -57,10 +59,10 @@ bool time_parse(const char *text, uint64_t *us)
 }
 
 /**
- * time_text - write a time in the largest unit up to seconds that it fills
+ * time_text - format a time in the largest unit, up to seconds, that it fills
  * @us:   the time
- * @text: where to
- * @size: how much of @text there is
+ * @text: buffer
+ * @size: size of @text
  *
  * Return: @text.
  */
@@ -78,9 +80,9 @@ const char *time_text(uint64_t us, char *text, size_t size)
 }
 
 /**
- * now_s - the time of a clock that is never set, in seconds
+ * now_s - read the monotonic clock
  *
- * Return: its time.
+ * Return: seconds.
  */
 double now_s(void)
 {
@@ -91,8 +93,8 @@ double now_s(void)
 }
 
 /**
- * wait_s - wait, also if signals come in between
- * @wait_s: for how many seconds
+ * wait_s - sleep the whole time, even if signals arrive
+ * @wait_s: seconds
  */
 void wait_s(double wait_s)
 {

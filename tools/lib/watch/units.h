@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Times as people write them.
+ * Times with units, as users write them.
  */
 #ifndef WATCH_UNITS_H
 #define WATCH_UNITS_H
