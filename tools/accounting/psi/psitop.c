@@ -176,7 +176,7 @@ static void parse(struct arguments *arguments, int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "d:g:r:s:lf:bj1n:h", long_options, NULL)) >= 0)
 		set_option(arguments, option);
 	if (optind < argc)
-		errx(EXIT_USAGE, "%s: unexpected argument: see psitop --help", argv[optind]);
+		errx(EXIT_USAGE, "%s: unexpected argument: see --help", argv[optind]);
 }
 
 /* Return: the top of the groups to show, which the caller frees; NULL for all groups. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Files of the kernel, the numbers in them, what these grow by, and what they were.
+ * Kernel files, the numbers in them, their growth and their history.
  */
 #include <ctype.h>
 #include <err.h>
@@ -18,10 +18,10 @@
 #define TEXT_SIZE	(512 * 1024)
 
 /**
- * file_init - say which file it is
+ * file_init - set the path of a file
  * @file:   the file; it is opened when it is read
- * @root:   directory that stands for /, or ""
- * @format: path from there, as for printf()
+ * @root:   directory to use as /, or ""
+ * @format: path below @root, as for printf()
  */
 void file_init(struct file *file, const char *root, const char *format, ...)
 {
@@ -44,7 +44,7 @@ static void file_close(struct file *file)
 }
 
 /**
- * file_free - forget a file
+ * file_free - close a file and free its path
  * @file: after file_init()
  */
 void file_free(struct file *file)
@@ -73,7 +73,7 @@ static int read_all(int fd, char *text)
  * file_text - read a file
  * @file: after file_init()
  *
- * Return: all that is in there, until the next call; NULL with errno if it cannot be read.
+ * Return: the contents, valid until the next call; NULL with errno set if it cannot be read.
  */
 const char *file_text(struct file *file)
 {
@@ -83,7 +83,7 @@ const char *file_text(struct file *file)
 	if (file->fd >= 0) {
 		if (!read_all(file->fd, text))
 			return text;
-		/* What it was about is gone, and is perhaps back. */
+		/* The object of the file is gone, and may be back. */
 		file_close(file);
 	}
 	file->fd = open(file->path, O_RDONLY | O_CLOEXEC);
@@ -108,7 +108,7 @@ static int find_name(const char *const *names, int nr, const char *word, size_t 
 	return -1;
 }
 
-/* A counter that is smaller than before has begun anew. */
+/* A counter that is smaller than before has started again. */
 static void set_figure(struct figure *figure, uint64_t value, double span_s)
 {
 	bool grows = figure->known && value >= figure->value && span_s > 0;
@@ -125,11 +125,11 @@ static void forget(struct figure *figure)
 
 /**
  * figures_read - find numbers by the word before them
- * @figures: where they go; those that are not there are not known any more
+ * @figures: get the numbers; those that @text lacks become unknown
  * @names:   the words
- * @nr:      how many, 64 at most
- * @text:    words and numbers; NULL: nothing at all
- * @span_s:  time since the round before; 0: there was none
+ * @nr:      number of words, at most 64
+ * @text:    words and numbers; NULL: none at all
+ * @span_s:  time since the previous round; 0: there was none
  */
 void figures_read(struct figure *figures, const char *const *names, int nr, const char *text,
 		  double span_s)
@@ -159,7 +159,7 @@ void figures_read(struct figure *figures, const char *const *names, int nr, cons
 }
 
 /**
- * figure_value - a number
+ * figure_value - value of a figure
  * @figure: after figures_read()
  *
  * Return: the number; -1 if it is not known.
@@ -170,10 +170,10 @@ double figure_value(const struct figure *figure)
 }
 
 /**
- * history_add - note what a number is in a round
+ * history_add - record the value of a number in a round
  * @history: of the number
- * @round:   which round
- * @value:   the number; < 0: not known
+ * @round:   the round
+ * @value:   the value; < 0: not known
  */
 void history_add(struct history *history, unsigned int round, double value)
 {
@@ -181,12 +181,12 @@ void history_add(struct history *history, unsigned int round, double value)
 }
 
 /**
- * history_value - what a number was
+ * history_value - value of a number in an earlier round
  * @history: of the number
  * @round:   the last round
- * @ago:     how many rounds before that
+ * @ago:     number of rounds before that
  *
- * Return: the number; < 0: not known.
+ * Return: the value; < 0: not known.
  */
 double history_value(const struct history *history, unsigned int round, unsigned int ago)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Files of the kernel, the numbers in them, what these grow by, and what they were.
+ * Kernel files, the numbers in them, their growth and their history.
  */
 #ifndef KSAMPLINGD_TOP_FIGURES_H
 #define KSAMPLINGD_TOP_FIGURES_H
@@ -10,7 +10,7 @@
 
 #define HISTORY		48	/* rounds */
 
-/* A file that is read in each round, and kept open. */
+/* A file that is read in each round, and stays open. */
 struct file {
 	char		*path;
 	int		fd;	/* -1: not open */
@@ -19,10 +19,10 @@ struct file {
 struct figure {
 	bool		known;
 	uint64_t	value;
-	double		per_s;	/* what it grew by since the round before; < 0: not known */
+	double		per_s;	/* growth since the previous round; < 0: not known */
 };
 
-/* A ring by round; < 0: not known. */
+/* A ring, indexed by round; < 0: not known. */
 struct history {
 	float		value[HISTORY];
 };

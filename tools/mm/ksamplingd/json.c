@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A round as JSON: an object in a line. ksamplingd-top.8 describes it; a key is never given
- * another meaning. What is not known is null.
+ * A round as JSON: one line with an object. Keys keep their meaning; they are described in
+ * ksamplingd-top.8. Unknown values are null.
  */
 #include <unistd.h>
 
@@ -121,7 +121,7 @@ static json_object *promotion_object(const struct state *state)
 	return object;
 }
 
-/* By their names in /proc/vmstat. */
+/* The keys are the names in /proc/vmstat. */
 static json_object *totals_object(const struct state *state)
 {
 	json_object *object = json_object_new_object();

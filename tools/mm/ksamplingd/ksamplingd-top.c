@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ksamplingd-top - show which memory is hot, in which tier, and what it costs to know
+ * ksamplingd-top - show how hot each memory tier is, and what finding that out costs
  */
 #include <err.h>
 #include <getopt.h>
@@ -17,21 +17,21 @@
 static const char usage[] =
 "usage: ksamplingd-top [option]...\n"
 "\n"
-"Show the tiers of memory, how much of each is hot, which share of the accesses it\n"
-"serves, what is promoted and demoted, and what ksamplingd costs. On the screen, h\n"
-"shows the keys.\n"
+"Show the memory tiers: how much of each is hot, which share of the accesses it\n"
+"serves, and what is promoted and demoted; and what ksamplingd costs. On the\n"
+"screen, h shows the keys.\n"
 "\n"
-"  -d, --delay TIME  between rounds, 20ms or more (1s)\n"
+"  -d, --delay TIME  time between two rounds, at least 20ms (default: 1s)\n"
 "  -b, --batch       print text instead of showing a screen\n"
-"  -j, --json        print JSON, an object for each round in a line\n"
+"  -j, --json        print JSON, one object per round and line\n"
 "  -1, --once        print one round and exit\n"
 "  -n, --count N     exit after N rounds\n"
-"      --root DIR    read the files of the kernel below this directory\n"
-"      --no-color    as with NO_COLOR set: bold instead of colours\n"
-"      --ascii       no characters that some terminals do not have\n"
-"  -h, --help\n"
+"      --root DIR    read the kernel's files below DIR\n"
+"      --no-color    use bold instead of colours, as with NO_COLOR set\n"
+"      --ascii       use only ASCII characters\n"
+"  -h, --help        print this summary\n"
 "\n"
-"Times have a unit, as in 100ms or 2s.\n"
+"Times need a unit, as in 100ms or 2s.\n"
 "Exit status: 0; 1 if there is nothing to show; 2 for wrong usage.\n";
 
 enum {
@@ -109,7 +109,7 @@ static void parse(struct arguments *arguments, int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "d:bj1n:h", long_options, NULL)) >= 0)
 		set_option(arguments, option);
 	if (optind < argc)
-		errx(EXIT_USAGE, "%s: not understood: see ksamplingd-top --help", argv[optind]);
+		errx(EXIT_USAGE, "%s: unexpected argument: see --help", argv[optind]);
 }
 
 static void text_round(const struct state *state)
@@ -127,7 +127,7 @@ static void text_round(const struct state *state)
 	putchar('\n');
 }
 
-/* Once as long as it is the same. */
+/* Print a note once, and again only after it has changed. */
 static void tell(const char *note)
 {
 	static const char *told;
@@ -137,7 +137,7 @@ static void tell(const char *note)
 	told = note;
 }
 
-/* A round more than is printed, as rates need one before. */
+/* Read one round more than is printed: rates need a previous one. */
 static void print_rounds(struct state *state, const struct arguments *arguments)
 {
 	const struct options *options = &arguments->options;
@@ -169,7 +169,7 @@ int main(int argc, char **argv)
 	state_init(&state, arguments.root);
 	state_read(&state);
 	if (!state.nr_tiers && !state.present)
-		errx(1, "no nodes of memory in %s/sys, and no ksamplingd", arguments.root);
+		errx(1, "no memory nodes in %s/sys, and no ksamplingd", arguments.root);
 	if (arguments.batch || arguments.json)
 		print_rounds(&state, &arguments);
 	else

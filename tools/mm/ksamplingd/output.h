@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What can be done with rounds.
+ * Output of rounds: JSON, or a screen.
  */
 #ifndef KSAMPLINGD_TOP_OUTPUT_H
 #define KSAMPLINGD_TOP_OUTPUT_H
@@ -9,7 +9,7 @@
 
 struct options {
 	double		delay_s;	/* between rounds */
-	unsigned long	count;		/* rounds; 0: no end */
+	unsigned long	count;		/* rounds; 0: unlimited */
 	bool		colour;
 	bool		ascii;
 };

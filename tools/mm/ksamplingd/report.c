@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is shown of a round. The most important comes first in a line, and what does not fit
- * is left out as a whole.
+ * A round as lines of text. A line has the most important part first, and parts that do not
+ * fit are left out as a whole.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,9 +14,9 @@
 
 #define NUMBER_SIZE	16
 #define RANGE_SIZE	(2 * NUMBER_SIZE)
-#define LOW_PERMILLE	500	/* of the time that an event is counted: the log says so then */
+#define LOW_PERMILLE	500	/* with less running time, the kernel log warns, too */
 
-/* In three digits and a unit; "-" if it is not known. */
+/* Format a number with three digits and a unit; "-" if it is not known. */
 static const char *number_text(double number, double unit, const char *units, char *text)
 {
 	int i = 0;
@@ -116,7 +116,7 @@ static double sum(const double *number, int nr)
 	return sum;
 }
 
-/* From and to, if they are not much the same. */
+/* Format a range, or only @most if both ends are nearly the same. */
 static const char *range(double least, double most, char *text)
 {
 	char number[2][NUMBER_SIZE];
@@ -175,7 +175,7 @@ static void show_cost(struct report *report, const struct state *state)
 	       pct(pct_of(&status[USE_PERMILLE]), use),
 	       pct(pct_of(&state->knob[QUOTA_PERMILLE]), quota));
 	append(report, line, "  last window %s", pct(pct_of(&status[LAST_USE_PERMILLE]), last));
-	/* Half of the height if it is met. */
+	/* A use that meets the quota has half of the height. */
 	show_history(line, &state->history[USE_HISTORY],
 		     2 * figure_value(&state->knob[QUOTA_PERMILLE]));
 
@@ -225,7 +225,7 @@ static void show_hot(struct report *report, const struct state *state)
 	append(report, line, "  kept in %s", bytes(figure_value(&state->status[HEAT_BYTES]), from));
 }
 
-/* In all, and by ksamplingd, if it can. */
+/* What is promoted in all, and by ksamplingd if the kernel supports that. */
 static void show_promotion(struct report *report, const struct state *state, double page)
 {
 	const struct figure *told = state->promotion, *on = &state->knob[PROMOTE];
@@ -249,7 +249,7 @@ static void show_promotion(struct report *report, const struct state *state, dou
 	append(report, line, "  returned %s", pct(pct_of(&told[RETURNED_PERMILLE]), text[0]));
 }
 
-/* Rates by reason, those that are something. */
+/* Rates by reason, without those that are 0. */
 static void show_reasons(struct report *report, struct line *line, const struct figure *figures,
 			 const char *const *names, int nr, double page)
 {
@@ -324,10 +324,10 @@ static void show_events(struct report *report, const struct state *state)
 }
 
 /**
- * report_build - write down what is to be shown
- * @report: gets the lines; they have pointers into @state
+ * report_build - format a round as lines
+ * @report: gets the lines, which have pointers into @state
  * @state:  after state_read()
- * @width:  that lines may have
+ * @width:  maximum width of a line
  */
 void report_build(struct report *report, const struct state *state, int width)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What is shown of a round: lines, on the screen or not.
+ * A round as lines, for the screen or for printing.
  */
 #ifndef KSAMPLINGD_TOP_REPORT_H
 #define KSAMPLINGD_TOP_REPORT_H
@@ -13,19 +13,19 @@
 enum line_kind {
 	PLAIN,
 	TITLE,
-	WARNING,		/* something is lost */
+	WARNING,		/* samples are lost */
 };
 
 struct line {
 	enum line_kind		kind;
-	bool			full;		/* what came last did not fit */
+	bool			full;		/* the last addition did not fit */
 	char			text[LINE_SIZE];
 	const struct history	*history;	/* NULL: there is no graph */
-	double			scale;		/* what makes a full bar; 0: the most there is */
+	double			scale;		/* value of a full bar; 0: the highest one */
 };
 
 struct report {
-	int		width;		/* that a line may have */
+	int		width;		/* of a line */
 	int		nr;
 	struct line	line[MAX_LINES];
 };

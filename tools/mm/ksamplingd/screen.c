@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The screen: rounds as time goes by, and what keys do.
+ * The screen: rounds at intervals, and what keys do.
  */
 #include <stdio.h>
 #include <time.h>
@@ -37,7 +37,7 @@ static void draw_status(const struct screen *screen)
 	put(0, 0, COLS, text);
 }
 
-/* Against the most that is seen if there is no scale. */
+/* Without a scale, the highest visible value makes a full bar. */
 static void draw_graph(const struct screen *screen, int y, int x, int width,
 		       const struct line *line)
 {
@@ -97,13 +97,13 @@ static void draw_help(void)
 		"h ?    this help",
 		"q      quit",
 		"",
-		"HOT: memory that is hot, as far as the histogram tells; with -, from and",
-		"to. SERVED: share of the accesses, by samples. PROMOTED: to there,",
-		"DEMOTED: from there, in a second, by whomever. quota: CPU time of the",
-		"thread. workload: what it costs the programs. RUNNING: share of the time",
-		"in which an event has a counter. Graphs: newest right; of accesses that",
-		"of fast memory, of a tier its hot memory, of an event RUNNING. The full",
-		"height is 100 %, twice the quota, or the most that is seen.",
+		"HOT: hot memory, estimated from the histogram, as a number or a range.",
+		"SERVED: share of the accesses, by samples. PROMOTED: to the tier, and",
+		"DEMOTED: from it, per second, by ksamplingd and others. quota: CPU time",
+		"of the thread. workload: cost for the programs. RUNNING: share of the",
+		"time in which an event has a counter. Graphs: newest on the right; for",
+		"accesses the share of fast memory, for a tier its hot memory, for an event",
+		"RUNNING. Full height is 100 %, twice the quota, or the highest value.",
 	};
 	int i;
 
@@ -161,9 +161,9 @@ static void handle_key(struct screen *screen, int key)
 }
 
 /**
- * screen - show rounds until the user has seen enough
+ * screen - show rounds until the user quits
  * @state:   after state_init()
- * @options: how; keys change them
+ * @options: what to show at first; keys change it
  *
  * Exits if there is no terminal.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A round of reading: what the kernel tells of ksamplingd. What is missing, because the
- * kernel is another one or the reader not root, is not known; all else is shown.
+ * Read what the kernel tells about ksamplingd, once per round. What is missing, because the
+ * kernel does not have it or the user is not root, is unknown; everything else is shown.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -87,9 +87,9 @@ const char *const event_names[NR_EVENT_FIGURES] = {
 };
 
 /**
- * state_init - say where the files are
+ * state_init - set the paths of the files
  * @state: to be filled in
- * @root:  directory that stands for /, or ""
+ * @root:  directory to use as /, or ""
  */
 void state_init(struct state *state, const char *root)
 {
@@ -105,7 +105,7 @@ void state_init(struct state *state, const char *root)
 	tiers_init(state);
 }
 
-/* A file that is one number. */
+/* Read a file that holds one number. */
 static void read_knob(struct state *state, enum knob knob)
 {
 	const char *number = file_text(&state->knob_file[knob]);
@@ -118,17 +118,17 @@ static void read_knob(struct state *state, enum knob knob)
 }
 
 /**
- * state_is_on - does it sample?
+ * state_is_on - check if ksamplingd is enabled
  * @state: after state_read()
  *
- * Return: that.
+ * Return: true if so.
  */
 bool state_is_on(const struct state *state)
 {
 	return state->knob[ENABLED].known && state->knob[ENABLED].value;
 }
 
-/* One line, of an event that may be another one than the last time. */
+/* Read a line of an event, which may be another one than in the previous round. */
 static void read_event(struct state *state, char *line)
 {
 	struct event *event = &state->event[state->nr_events];
@@ -147,7 +147,7 @@ static void read_event(struct state *state, char *line)
 	state->nr_events++;
 }
 
-/* What is there while it is off is of the time when it was on. */
+/* While ksamplingd is off, the status is stale: ignore it. */
 static void read_status(struct state *state)
 {
 	char copy[16 * 1024], *rest = copy, *events, *line;
@@ -168,11 +168,11 @@ static void read_status(struct state *state)
 }
 
 /**
- * sum_per_s - what several counters grow by
+ * sum_per_s - growth of several counters together
  * @figures: the first of them
- * @nr:      how many
+ * @nr:      number of counters
  *
- * Return: that, < 0 if it is not known of one of them.
+ * Return: the growth per second; < 0 if that of any counter is not known.
  */
 double sum_per_s(const struct figure *figures, int nr)
 {
@@ -195,7 +195,7 @@ static void read_vmstat(struct state *state)
 	figures_read(state->vm, vm_names, NR_VM, file_text(&state->vmstat_file), state->span_s);
 	both = sum_per_s(&vm[FAST_SAMPLES], 2);
 	state->fast_pct = both > 0 ? vm[FAST_SAMPLES].per_s / both * 100 : -1;
-	/* The kernel counts all that is promoted only if NUMA balancing can do it, too. */
+	/* Only kernels with NUMA balancing count all that is promoted. */
 	state->promoted_per_s = vm[vm[ALL_PROMOTED].known ? ALL_PROMOTED : PROMOTED].per_s;
 }
 
@@ -217,7 +217,7 @@ static void add_histories(struct state *state)
 
 /**
  * state_read - read everything
- * @state: after state_init(); from the second round on, it knows what counters grow by
+ * @state: after state_init(); has growth rates from the second round on
  */
 void state_read(struct state *state)
 {
@@ -232,7 +232,7 @@ void state_read(struct state *state)
 	for (i = 0; i < NR_KNOBS; i++)
 		read_knob(state, i);
 	read_status(state);
-	/* What waits, waits while nothing is sampled as well. */
+	/* Pages may be queued while nothing is sampled, too. */
 	figures_read(state->promotion, promotion_names, NR_PROMOTION,
 		     file_text(&state->promotion_file), 0);
 	read_vmstat(state);
@@ -241,10 +241,10 @@ void state_read(struct state *state)
 }
 
 /**
- * state_note - why there is less to see than there could be
+ * state_note - say why something is missing
  * @state: after state_read()
  *
- * Return: that, and what to do about it, in one line; NULL if there is nothing to say.
+ * Return: the reason and what to do about it, in one line; NULL if nothing is missing.
  */
 const char *state_note(const struct state *state)
 {
@@ -254,16 +254,16 @@ const char *state_note(const struct state *state)
 	case 0:
 		break;
 	case ENOENT:
-		return "no debugfs: mount -t debugfs none /sys/kernel/debug";
+		return "debugfs is not mounted: mount -t debugfs none /sys/kernel/debug";
 	case EACCES:
 	case EPERM:
-		return "what is sampled is for root alone: start this as root";
+		return "only root sees the samples: run as root";
 	default:
 		return "the status in /sys/kernel/debug/ksamplingd cannot be read";
 	}
 	if (!state_is_on(state))
 		return "ksamplingd is off: echo 1 >/proc/sys/vm/ksamplingd/enabled";
 	if (!strcmp(state->source, "none"))
-		return "nothing to sample by: see dmesg, and /proc/sys/vm/ksamplingd/source";
+		return "no source of samples: see dmesg, and /proc/sys/vm/ksamplingd/source";
 	return NULL;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the kernel tells of ksamplingd and of tiers of memory, as of the last round.
+ * What the kernel tells about ksamplingd and memory tiers, as of the last round.
  */
 #ifndef KSAMPLINGD_TOP_STATE_H
 #define KSAMPLINGD_TOP_STATE_H
@@ -10,7 +10,7 @@
 #define MAX_EVENTS	8
 #define NR_BINS		16
 
-/* Of /proc/sys/vm/ksamplingd/. */
+/* Files in /proc/sys/vm/ksamplingd/. */
 enum knob {
 	ENABLED,
 	QUOTA_PERMILLE,
@@ -20,7 +20,7 @@ enum knob {
 	NR_KNOBS,
 };
 
-/* Of the status. */
+/* Lines of the status. */
 enum status {
 	USE_PERMILLE,
 	LAST_USE_PERMILLE,
@@ -32,7 +32,7 @@ enum status {
 	NR_STATUS,
 };
 
-/* Of the promotion, which a kernel may not have. */
+/* Lines of the file promotion, which a kernel may lack. */
 enum promotion {
 	KB_PER_S_NOW,
 	RETURNED_PERMILLE,
@@ -41,7 +41,7 @@ enum promotion {
 	NR_PROMOTION,
 };
 
-/* Of /proc/vmstat; from TOLD on, base pages. */
+/* Lines of /proc/vmstat; from TOLD on, in base pages. */
 enum vm {
 	SAMPLES,
 	DISCARDED,
@@ -54,7 +54,7 @@ enum vm {
 	RETURNED,
 	FAILED,
 	FAILED_LAST = FAILED + 9,
-	ALL_PROMOTED,		/* not by ksamplingd alone */
+	ALL_PROMOTED,		/* not only by ksamplingd */
 	DEMOTED,
 	DEMOTED_LAST = DEMOTED + 2,
 	NR_VM,
@@ -66,7 +66,7 @@ enum vm {
 extern const char *const vm_names[NR_VM];
 extern const char *const failed_names[NR_FAILED], *const demoted_names[NR_DEMOTED];
 
-/* Of a line "event" of the status. */
+/* Figures in a line "event" of the status. */
 enum event_figure {
 	PERIOD,
 	EVENT_SAMPLES,
@@ -87,7 +87,7 @@ struct event {
 	struct history	running;
 };
 
-/* How much of a node or a tier is how hot, in base pages. */
+/* Histogram of a node: base pages by powers of two of their heat. */
 struct heat {
 	bool		known;
 	uint64_t	bin[NR_BINS];
@@ -107,19 +107,19 @@ struct node {
 	struct heat	heat;
 };
 
-/* Numbers that are not known are < 0. */
+/* Unknown numbers are < 0. */
 struct tier {
-	int		number;		/* -1: the kernel knows no tiers */
+	int		number;		/* -1: the kernel has no tiers */
 	bool		seen;
-	bool		fast;		/* to here, not from here, pages are promoted */
+	bool		fast;		/* pages are promoted to it, not from it */
 	char		nodes[128];
 	struct file	nodelist;
 	double		total_bytes, free_bytes;
-	double		hot_bytes;	/* at least, and at most: see tiers.c */
+	double		hot_bytes;	/* at least; hot_most_bytes: at most. See tiers.c */
 	double		hot_most_bytes;
 	double		served_pct;	/* of the accesses, by samples */
-	double		promoted_per_s;	/* bytes, to here */
-	double		demoted_per_s[NR_DEMOTED];	/* from here */
+	double		promoted_per_s;	/* bytes, to this tier */
+	double		demoted_per_s[NR_DEMOTED];	/* from this tier */
 	struct history	hot;
 };
 
@@ -134,14 +134,14 @@ enum history_of {
 };
 
 struct state {
-	const char	*root;		/* stands for /, or "" */
+	const char	*root;		/* directory to use as /, or "" */
 	unsigned int	round;
 	double		round_s;
-	double		span_s;		/* since the round before; 0: there is none */
-	double		date_s;		/* of the round, since 1970 */
+	double		span_s;		/* since the previous round; 0: there is none */
+	double		date_s;		/* of the round, in seconds since 1970 */
 
 	bool		present;	/* the kernel has ksamplingd */
-	int		status_error;	/* why the status cannot be read; 0: it can */
+	int		status_error;	/* errno of reading the status; 0: none */
 	char		source[16];
 	struct figure	knob[NR_KNOBS];
 	struct figure	status[NR_STATUS];
@@ -151,7 +151,7 @@ struct state {
 	struct event	event[MAX_EVENTS];
 	struct figure	hot_from;
 	double		fast_pct;	/* share of the samples */
-	double		promoted_per_s;	/* base pages, by whomever */
+	double		promoted_per_s;	/* base pages, by ksamplingd and others */
 	struct history	history[NR_HISTORIES];
 
 	int		nr_tiers, nr_nodes;

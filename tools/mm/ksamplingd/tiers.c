@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tiers of memory, and what is hot there.
+ * Memory tiers, and how much of each is hot.
  *
- * How much that is comes from the histogram of each node, which has base pages by powers of
- * two of their heat, and from hot_from, the heat that it takes. Within the bin where that is,
- * pages are taken to go with 1 / heat, as the kernel does to find it. A base page needs the
- * heat of hot_samples samples besides, a huge page less than a bin can tell: the first bin
- * has huge pages that are hot, and base pages that are not any more. So there is a number
- * without that bin, and one with what may be hot there.
+ * The histogram of each node counts base pages by powers of two of their heat, and pages are
+ * hot from the heat hot_from on. Within the bin that contains hot_from, the number of pages
+ * is assumed to fall with 1 / heat, as the kernel assumes to find hot_from. A base page also
+ * needs the heat of hot_samples samples. A huge page needs less than a bin can tell: the
+ * first bin has huge pages that are hot, and base pages that have cooled down. So there are
+ * two numbers: one without that bin, and one with what may be hot in it.
  */
 #include <dirent.h>
 #include <err.h>
@@ -35,8 +35,8 @@ static const char *const move_names[1 + NR_DEMOTED] = {
 static const char *const hot_from_name = "hot_from";
 
 /**
- * tiers_init - say where the files are that are there once
- * @state: whose files
+ * tiers_init - set the paths of files that exist only once
+ * @state: the state that has the files
  */
 void tiers_init(struct state *state)
 {
@@ -45,7 +45,7 @@ void tiers_init(struct state *state)
 		err(1, "no memory");
 }
 
-/* As "0-3,8". */
+/* Parse a list such as "0-3,8". */
 static void parse_list(const char *text, bool *has)
 {
 	long i, last;
@@ -110,7 +110,7 @@ static int by_number(const void *left, const void *right)
 	return ((const struct tier *)left)->number - ((const struct tier *)right)->number;
 }
 
-/* A tier that is empty is none. */
+/* A tier without nodes does not count. */
 static void read_nodelist(struct tier *tier)
 {
 	const char *nodes = file_text(&tier->nodelist) ?: "";
@@ -119,7 +119,7 @@ static void read_nodelist(struct tier *tier)
 	tier->seen = tier->nodes[0];
 }
 
-/* Nodes of a kernel that knows no tiers are all in one. */
+/* On a kernel without tiers, all nodes are in one. */
 static void list_tiers(struct state *state)
 {
 	struct dirent *entry;
@@ -153,7 +153,7 @@ static void drop_unseen(struct state *state)
 	state->nr_tiers = kept;
 }
 
-/* The slowest tier that has CPUs is fast, and so are those that are faster. */
+/* The slowest tier with CPUs and all faster ones are fast. */
 static void find_fast(struct state *state)
 {
 	bool has_cpu[MAX_NODES], has[MAX_NODES], fast = false;
@@ -189,7 +189,7 @@ static void read_histogram(struct state *state)
 	}
 }
 
-/* Base pages that have so much heat or more. */
+/* Return: the number of base pages with at least this heat. */
 static double pages_from(const struct heat *heat, double from)
 {
 	double pages = 0, low = SAMPLE_HEAT, share;
@@ -202,7 +202,7 @@ static double pages_from(const struct heat *heat, double from)
 	return from < SAMPLE_HEAT ? pages + heat->bin[0] : pages;
 }
 
-/* What is not known of one node is not known of the tier. */
+/* A sum is unknown if any part of it is. */
 static void add(double *sum, double value)
 {
 	*sum = *sum < 0 || value < 0 ? -1 : *sum + value;
@@ -256,7 +256,7 @@ static void read_nodes(struct state *state)
 	}
 }
 
-/* What is told of fast and slow memory: which of several tiers it is of is not known. */
+/* Figures of all fast or all slow memory are those of a tier only if it is the only one. */
 static bool is_only_one(const struct state *state, const struct tier *tier)
 {
 	int i, nr = 0;
@@ -273,7 +273,7 @@ static double served_pct(const struct state *state, const struct tier *tier)
 	return tier->fast ? state->fast_pct : 100 - state->fast_pct;
 }
 
-/* Where nodes do not tell, as without NUMA balancing. */
+/* For kernels that do not count promotions by node, as without NUMA balancing. */
 static double promoted_per_s(const struct state *state, const struct tier *tier)
 {
 	if (!is_only_one(state, tier) || state->promoted_per_s < 0)
@@ -305,8 +305,8 @@ static void sum_up(struct state *state, struct tier *tier)
 }
 
 /**
- * tiers_read - read what there is of tiers and nodes
- * @state: with all that the other files tell of this round
+ * tiers_read - read the files of tiers and nodes
+ * @state: the other files have been read in this round
  */
 void tiers_read(struct state *state)
 {
