@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Is anything of a ring in flight for storage, that is, for a regular file or a block
- * device? If not, who waits for the ring is not short of io, and pressure on io
+ * Does a ring have requests in flight for storage, that is, for a regular file or a block
+ * device? If not, a task that waits for the ring is not stalled on io, and the io pressure
  * (CONFIG_PSI) does not count it.
  *
- * Counted are requests that are handed to the file and may complete later. Those of
- * which it is known beforehand that they complete at once go by uncounted. A worker of
- * io-wq that blocks does so in a call of the file's, which says for itself what it waits
- * for; but one may also begin direct I/O or a command, and not wait for that.
+ * The count has the requests that are passed to the file and may complete later. Requests
+ * that are known to complete at once are not counted. An io-wq worker that blocks does so in
+ * a method of the file, which itself marks what it waits for; but a worker may also start
+ * direct I/O or a command without waiting for it, and such a request is counted.
  *
- * Locking: ctx->uring_lock for what is written. Who is about to wait reads without.
+ * Locking: ctx->uring_lock protects writes. A task that is about to wait reads without it.
  */
 #ifndef IOU_STORAGE_H
 #define IOU_STORAGE_H
@@ -25,12 +25,13 @@
 #ifdef CONFIG_PSI_IO_URING
 
 /**
- * io_storage_by_type - is this file storage?
- * @file: the file; O_DIRECT may also be a pipe, where it keeps packets apart
+ * io_storage_by_type - check if a file is storage
+ * @file: the file; it may be a pipe, where O_DIRECT selects packet mode
  *
- * A file that can be polled for waits for a program, that which serves it (fuse).
+ * A regular file that supports poll depends on the program that serves it (fuse), and is not
+ * storage.
  *
- * Return: true if it is another regular file or a block device.
+ * Return: true if the file is any other regular file or a block device.
  */
 static inline bool io_storage_by_type(struct file *file)
 {
@@ -40,8 +41,8 @@ static inline bool io_storage_by_type(struct file *file)
 }
 
 /**
- * io_storage_by_command - are commands to this file (IORING_OP_URING_CMD) for storage?
- * @file: the file; of character devices, only those of disks let commands be polled for
+ * io_storage_by_command - check if commands to a file (IORING_OP_URING_CMD) are for storage
+ * @file: the file; the only character devices with polled commands are those of disks
  *
  * Return: true if so.
  */
@@ -51,12 +52,12 @@ static inline bool io_storage_by_command(struct file *file)
 }
 
 /**
- * io_storage_begin - a request is about to be handed to a file that is storage
- * @req:         the request; if it is counted already, that remains so
+ * io_storage_begin - count a request that is about to be passed to a file that is storage
+ * @req:         the request; nothing changes if it is already counted
  * @issue_flags: IO_URING_F_*
  *
- * Not later than that: from then on an interrupt may change req->flags as well. A worker
- * has called io_storage_begin_worker() before it issues.
+ * The caller must not have passed it to the file yet: from then on, an interrupt may change
+ * req->flags, too. For a worker this does nothing: it has called io_storage_begin_worker().
  */
 static inline void io_storage_begin(struct io_kiocb *req, unsigned int issue_flags)
 {
@@ -69,14 +70,15 @@ static inline void io_storage_begin(struct io_kiocb *req, unsigned int issue_fla
 }
 
 /**
- * io_storage_begin_worker - a request is for a worker
- * @req:         the request, with its file if it has one already
- * @issue_flags: IO_URING_F_UNLOCKED if it is the worker that calls
+ * io_storage_begin_worker - count a request for storage that a worker issues
+ * @req:         the request, with its file if the file is known already
+ * @issue_flags: IO_URING_F_UNLOCKED if the caller is the worker
  *
- * When the worker comes to it, whoever waits may be asleep. So this is called when it is
- * handed over, and by the worker for what it finds itself: the next of a link.
+ * By the time the worker issues the request, the waiting task may already sleep. So this is
+ * called when the request is queued. The worker calls it, too, for requests that it finds
+ * itself: the next one of a link.
  *
- * Context: with ctx->uring_lock held, or may sleep.
+ * Context: ctx->uring_lock is held, or, with IO_URING_F_UNLOCKED, the caller may sleep.
  */
 static inline void io_storage_begin_worker(struct io_kiocb *req, unsigned int issue_flags)
 {
@@ -95,8 +97,8 @@ static inline void io_storage_begin_worker(struct io_kiocb *req, unsigned int is
 }
 
 /**
- * io_storage_end - a request is complete
- * @req: the request, counted or not, with ctx->uring_lock held
+ * io_storage_end - a request is complete: do not count it any more
+ * @req: the request, counted or not; ctx->uring_lock is held
  */
 static inline void io_storage_end(struct io_kiocb *req)
 {
@@ -109,11 +111,11 @@ static inline void io_storage_end(struct io_kiocb *req)
 }
 
 /**
- * io_storage_mark_wait - the current task is about to sleep in iowait
+ * io_storage_mark_wait - mark the current task, which is about to sleep in iowait
  * @ctx: the ring that it waits for
  *
- * What is submitted by others, or completes without waking it, while it sleeps, does
- * not change the mark.
+ * While the task sleeps, the mark does not change: neither by requests that other tasks
+ * submit, nor by completions that do not wake the task.
  */
 static inline void io_storage_mark_wait(struct io_ring_ctx *ctx)
 {
@@ -121,7 +123,7 @@ static inline void io_storage_mark_wait(struct io_ring_ctx *ctx)
 }
 
 /**
- * io_storage_unmark_wait - the current task has slept
+ * io_storage_unmark_wait - remove the mark after the sleep
  */
 static inline void io_storage_unmark_wait(void)
 {
@@ -129,8 +131,8 @@ static inline void io_storage_unmark_wait(void)
 }
 
 /**
- * io_storage_check_none - is nothing counted that has gone?
- * @ctx: a ring that is about to be freed, all of whose requests have been
+ * io_storage_check_none - check that no freed request is still counted
+ * @ctx: a ring that is about to be freed; all its requests have been freed
  */
 static inline void io_storage_check_none(struct io_ring_ctx *ctx)
 {
