@@ -18,7 +18,7 @@ static const char *const files[NR_CAUSES_FILES] = {
 	[MEMORY_EVENTS]	= "memory.events",
 };
 
-/* The system only has causes, those of the root cgroup, unless that is a container's. */
+/* The system has only causes: those of the root cgroup, unless the root is a container's. */
 static bool has_file(const struct group *group, enum causes_file which)
 {
 	return !group->is_system || (group->has_dir && which == ALL_CAUSES);

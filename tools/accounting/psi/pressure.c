@@ -164,7 +164,7 @@ int stats_parse(const char *text, struct cause *causes)
 }
 
 /**
- * cause_kind - who spends the time that a cause counts
+ * cause_kind - tell whose time a cause counts
  * @cause: a cause of memory stalls
  *
  * Return: the kind by the prefix of its name, which also works for new causes.

@@ -46,7 +46,7 @@ struct pressure {
 
 bool pressure_parse(const char *text, struct pressure *pressure);
 
-/* Who spends the time that a cause counts. */
+/* Whose time a cause counts. */
 enum cause_kind {
 	TASKS,			/* tasks that wait */
 	BACKGROUND,		/* the kernel, ahead of need */
