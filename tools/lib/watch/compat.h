@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Macros that the kernel's headers have, and those of the C library lack.
+ * Macros of the kernel's headers that the C library lacks.
  */
 #ifndef WATCH_COMPAT_H
 #define WATCH_COMPAT_H
