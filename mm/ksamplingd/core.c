@@ -2,25 +2,24 @@
 /*
  * ksamplingd: the thread.
  *
- * In rounds it visits the rings of all CPUs that are sampled, and sleeps in between
- * (R-22). Once in a window of time it looks at what it has used of a CPU, and quota.c
- * says how long the periods and the sleep are to be from then on (R-23).
+ * The thread drains the rings of all sampled CPUs in rounds and sleeps in between. At the
+ * end of each window, quota.c compares the CPU time used with the quota and sets the
+ * periods and the sleep for the next window.
  *
- * Everything about events and rings is done by the thread itself, one thing after the
- * other: so they need no lock, and their permissions are those of a kernel thread.
- * Others leave it a message and wake it up:
+ * Only the thread touches events and rings, so they need no lock, and they have the
+ * permissions of a kernel thread. Everybody else leaves a message and wakes the thread up:
  *
- *	a knob was written	ks_changed: open all rings anew, with what holds now; or
- *				a cpuset has isolated CPUs, which the thread notices itself
- *	a CPU comes		ks_up: it can be sampled
- *	a CPU goes		not ks_up any more, and ks_gone: perf takes its events
- *				out of service for good. Empty their rings and drop
- *				them, even if the CPU is back already.
+ *	a knob was written	ks_changed: reopen all rings with the new values. The thread
+ *				sets it itself when it finds that a cpuset has isolated CPUs.
+ *	a CPU comes online	ks_up: the CPU can be sampled
+ *	a CPU goes offline	cleared in ks_up and set in ks_gone: perf retires its events
+ *				for good. Drain and release its rings, even if the CPU is back
+ *				by then.
  *
- * It must be like that. To make an event takes the lock of CPU hotplug, so whoever is
- * in the middle of hotplug cannot wait for somebody who makes one.
+ * Messages are needed because creating an event takes the CPU hotplug lock: a hotplug
+ * callback that waited for the thread would deadlock.
  *
- * Locking: ks_control (a mutex, may sleep) for start and stop. Nothing else.
+ * Locking: ks_control (a mutex, may sleep) serializes start and stop. There is no other lock.
  */
 #define pr_fmt(fmt) "ksamplingd: " fmt
 
@@ -46,9 +45,9 @@
 #include "internal.h"
 #include "record.h"
 
-#define IDLE_MS		1000	/* the sleep when there is nothing to sample */
+#define IDLE_MS		1000	/* the sleep while nothing is sampled */
 
-/* Of the time that an event is to be counted, it is. In between, nothing changes. */
+/* Permille of its enabled time that an event is counted: warn below, rearm above. */
 #define FEW_PERMILLE	500
 #define MOST_PERMILLE	750
 
@@ -73,10 +72,11 @@ struct ks_status ks_status;
 struct ks_counts ks_counts[KS_MAX_EVENTS];
 
 /**
- * struct ks_cpu - what is sampled on a CPU; in cache lines of its own, as not that CPU
- *		   but the one of the thread uses them
+ * struct ks_cpu - the rings of a CPU
  * @ring:   one for each event of the source
- * @visits: how often they have been looked at
+ * @visits: how often the rings have been drained
+ *
+ * It has cache lines of its own: the CPU of the thread uses it, not the CPU it describes.
  */
 struct ks_cpu {
 	struct ks_ring ring[KS_MAX_EVENTS];
@@ -86,33 +86,33 @@ struct ks_cpu {
 static DEFINE_PER_CPU_ALIGNED(struct ks_cpu, ks_cpus);
 
 /**
- * struct ks_thread - what only the thread knows
- * @quota:     the loop
- * @tuning:    the knobs of the loop, as they are for this window
+ * struct ks_thread - private state of the thread
+ * @quota:     the control loop
+ * @tuning:    the knobs of the loop, as used in this window
  * @load_share_permille: the knob, as it was when the rings were opened
  * @source:    what is sampled, or NULL
- * @tried:     the source that was wanted when it was said what there is and what is not
- * @said:      what was said then to be sampled, or NULL
+ * @tried:     the source that was wanted when the log last listed what works and what does not
+ * @said:      the source that the log named then, or NULL
  * @counted:   the source whose samples are in ks_counts
  * @want:      CPUs that are to be sampled
  * @open:      CPUs whose rings are open
- * @failed:    CPUs whose rings have been said not to open
+ * @failed:    CPUs for which the log has said that their rings do not open
  * @next:      CPU with which the next round begins
- * @read:      CPU of which an event was read last
- * @read_event: which of its events
- * @reads:     how many CPUs' were in this window
- * @usage:     of this window; @usage.wall_ns, @usage.run_ns and @usage.records are not known
- *	       before its end
- * @began_ns:  when the thread has started
- * @window_ns: when the window has begun
- * @run_ns:    how long the thread had run by then
- * @records:   how many there had been of each kind
- * @read_records: how many had been read
- * @waited:    how many were in the rings
- * @enabled_ns: how long each event had been enabled by then, on all CPUs
- * @running_ns: and how much of that perf had counted it
- * @starves:   it was said of each event that others have its counters
- * @cooled_ns: when the pages were cooled last
+ * @read:      CPU of the event that was read last
+ * @read_event: index of that event
+ * @reads:     number of CPUs read in this window
+ * @usage:     of this window; its wall_ns, run_ns, records, read and made are only set at
+ *	       its end
+ * @began_ns:  start of the thread
+ * @window_ns: start of the window
+ * @run_ns:    CPU time of the thread at the start of the window
+ * @records:   records of each kind at the start of the window
+ * @read_records: records read at the start of the window
+ * @waited:    records in the rings at the start of the window
+ * @enabled_ns: time each event had been enabled at the start of the window, on all CPUs
+ * @running_ns: part of it that perf had counted the event
+ * @starves:   the log has said that other users have the counters of this event
+ * @cooled_ns: time of the last cooling
  */
 struct ks_thread {
 	struct ks_quota quota;
@@ -161,7 +161,7 @@ static struct ks_ring *ring_of(int cpu, int event)
 	return &per_cpu(ks_cpus, cpu).ring[event];
 }
 
-/* A knob that may be written at the same time. */
+/* The knob may be written concurrently. */
 static u64 knob_ns(const u32 *knob_ms)
 {
 	return READ_ONCE(*knob_ms) * NSEC_PER_MSEC;
@@ -178,7 +178,7 @@ static u32 period_of(const struct ks_thread *t, enum ks_kind kind)
 				ks_periods[kind][t->quota.level[kind]] : fixed);
 }
 
-/* A kind that has no share is not. */
+/* A kind with a share of 0 is not sampled. */
 static bool is_sampled(const struct ks_thread *t, enum ks_kind kind)
 {
 	u32 loads = ks_source_load_share(t->source, t->load_share_permille);
@@ -186,7 +186,7 @@ static bool is_sampled(const struct ks_thread *t, enum ks_kind kind)
 	return kind == KS_LOADS ? loads > 0 : loads < 1000;
 }
 
-/* Return: has one changed? */
+/* Return: true if a period has changed. */
 static bool show_periods(const struct ks_thread *t)
 {
 	bool changed = false;
@@ -206,7 +206,7 @@ static void set_periods(struct ks_thread *t)
 {
 	int cpu, e;
 
-	/* Of a source that has few periods, some levels have the same. */
+	/* With few possible periods, several levels have the same one. */
 	if (!show_periods(t))
 		return;
 	for_each_cpu(cpu, &t->open)
@@ -236,7 +236,7 @@ static void close_all(struct ks_thread *t)
 		close_cpu(t, cpu);
 }
 
-/* All events of a CPU that are to be sampled, or none. */
+/* Opens all sampled events of a CPU, or none. */
 static int open_cpu(struct ks_thread *t, const struct ks_source *source, int cpu)
 {
 	const struct ks_event *what;
@@ -259,7 +259,7 @@ static int open_cpu(struct ks_thread *t, const struct ks_source *source, int cpu
 	return 0;
 }
 
-/* Those that are online, wanted, and not sampled yet, if there is something to sample. */
+/* Opens the CPUs that are up and wanted but not sampled yet. */
 static void open_missing(struct ks_thread *t)
 {
 	int cpu, err;
@@ -270,14 +270,14 @@ static void open_missing(struct ks_thread *t)
 		if (cpumask_test_cpu(cpu, &t->open))
 			continue;
 		err = open_cpu(t, t->source, cpu);
-		/* One that has just gone will come back, or not. */
+		/* A CPU that has just gone offline is no failure. */
 		if (err && err != -ENODEV && !cpumask_test_and_set_cpu(cpu, &t->failed))
 			pr_warn("CPU %d is not sampled: %s: error %d\n",
 				cpu, t->source->name, err);
 	}
 }
 
-/* Return: 0, or why not. */
+/* Return: 0 or -errno. */
 static int try_source(struct ks_thread *t, const struct ks_source *source)
 {
 	int cpu, err = -ENODEV;
@@ -285,7 +285,7 @@ static int try_source(struct ks_thread *t, const struct ks_source *source)
 	t->source = source;
 	for_each_cpu_and(cpu, &ks_up, &t->want) {
 		err = open_cpu(t, source, cpu);
-		/* This CPU is just going; the next one may stay. */
+		/* This CPU is going offline; the next one may stay. */
 		if (err != -ENODEV)
 			break;
 	}
@@ -294,7 +294,7 @@ static int try_source(struct ks_thread *t, const struct ks_source *source)
 	return err;
 }
 
-/* What has failed, and what is done now. */
+/* Logs the sources that failed and the one in use. */
 static void say_source(const struct ks_thread *t, const int err[], u32 first, u32 last)
 {
 	const char *missing;
@@ -324,8 +324,8 @@ static void forget_counts(struct ks_thread *t)
 }
 
 /*
- * The first one that works, of those that "auto" may choose or of the one that is wanted.
- * It is said once for what is wanted, and when it is another one than before.
+ * Picks the first source that works: of the automatic ones for "auto", else the wanted
+ * one. The log says so once for each wanted source, and again when the choice changes.
  */
 static void choose_source(struct ks_thread *t)
 {
@@ -339,7 +339,7 @@ static void choose_source(struct ks_thread *t)
 		if (wanted == KS_AUTO && !ks_sources[i].automatic)
 			continue;
 		err[i] = try_source(t, &ks_sources[i]);
-		/* Without a CPU to try it on, nothing is known. One may come. */
+		/* Without a CPU to try it on, nothing is known; one may come online. */
 		if (!err[i] || !cpumask_intersects(&ks_up, &t->want))
 			break;
 	}
@@ -366,7 +366,7 @@ static void count_rings(const struct ks_thread *t)
 	WRITE_ONCE(ks_status.rings, cpumask_weight(&t->open) * events);
 }
 
-/* Return: how many records were read until now; and, of each kind, with those that are lost. */
+/* Return: number of records read so far. @records gets read and lost ones, by kind. */
 static u64 sum_records(const struct ks_thread *t, u64 records[KS_NR_KINDS])
 {
 	const struct ks_counts *c = ks_counts;
@@ -384,7 +384,6 @@ static u64 sum_records(const struct ks_thread *t, u64 records[KS_NR_KINDS])
 	return sum;
 }
 
-/* In all rings. */
 static u64 sum_waiting(const struct ks_thread *t)
 {
 	u64 sum = 0;
@@ -396,7 +395,6 @@ static u64 sum_waiting(const struct ks_thread *t)
 	return sum;
 }
 
-/* What there was in this window. */
 static void count_records(struct ks_thread *t)
 {
 	u64 records[KS_NR_KINDS], made = sum_waiting(t);
@@ -407,24 +405,27 @@ static void count_records(struct ks_thread *t)
 		t->usage.records[kind] = records[kind] - t->records[kind];
 		made += t->usage.records[kind];
 	}
-	/* Those that waited have been read, or wait still. */
+	/* Those that waited at the start have been read or still wait. */
 	t->usage.made = made - min(t->waited, made);
 }
 
-/* The thread's own CPUs; all for such threads if there are none of what is wanted. */
+/*
+ * Runs the thread on the CPUs of the wanted nodes, or on all housekeeping CPUs if those
+ * nodes have none.
+ */
 static void set_affinity(void)
 {
 	static struct cpumask usual, mask;	/* may be large */
 	int node;
 
-	/* Where there is no load balancing, nobody would ever take it away again. */
+	/* On a CPU without load balancing, nothing would ever move the thread away again. */
 	cpumask_and(&usual, housekeeping_cpumask(HK_TYPE_KTHREAD),
 		    housekeeping_cpumask(HK_TYPE_DOMAIN));
 	cpumask_clear(&mask);
 	for_each_node_mask(node, ks_knobs.nodes)
 		cpumask_or(&mask, &mask, cpumask_of_node(node));
 	cpumask_and(&mask, &mask, &usual);
-	/* One that is just going is online still, but not up. */
+	/* A CPU that is going offline is still online, but no longer up. */
 	if (!cpumask_intersects(&mask, &ks_up) ||
 	    set_cpus_allowed_ptr(current, &mask))
 		set_cpus_allowed_ptr(current, &usual);
@@ -461,7 +462,7 @@ static struct ks_tuning wanted_tuning(const struct ks_thread *t)
 	};
 }
 
-/* The knobs of the loop hold at once. What was used until now says nothing of them. */
+/* These knobs take effect at once. The use measured so far says nothing about them. */
 static void tune(struct ks_thread *t)
 {
 	struct ks_tuning tuning = wanted_tuning(t);
@@ -475,13 +476,13 @@ static void tune(struct ks_thread *t)
 	begin_window(t, ktime_get_ns(), run_ns());
 }
 
-/* Knobs have been written: begin anew with what they say now. */
+/* A knob was written that concerns the rings: start over with the new values. */
 static void reconfigure(struct ks_thread *t)
 {
 	u8 level[KS_NR_KINDS];
 	int cpu;
 
-	/* Of CPUs that have gone until now, no ring will be left. */
+	/* All rings are closed below, including those of CPUs that have gone. */
 	atomic_set(&ks_look, 0);
 	for_each_cpu(cpu, &ks_gone)
 		cpumask_test_and_clear_cpu(cpu, &ks_gone);
@@ -489,7 +490,7 @@ static void reconfigure(struct ks_thread *t)
 	cpumask_clear(&t->failed);
 	ks_wanted_cpus(&t->want);
 	t->load_share_permille = READ_ONCE(ks_knobs.tuning.load_share_permille);
-	/* With another source, shares may be others: tune() looks at that. */
+	/* A new source may have other shares; tune() takes care of that. */
 	t->tuning = wanted_tuning(t);
 	level[KS_LOADS] = ks_level_of(KS_LOADS, READ_ONCE(ks_knobs.load_period));
 	level[KS_STORES] = ks_level_of(KS_STORES, READ_ONCE(ks_knobs.store_period));
@@ -501,7 +502,6 @@ static void reconfigure(struct ks_thread *t)
 	begin_window(t, ktime_get_ns(), run_ns());
 }
 
-/* CPUs have come or gone. */
 static void follow_cpus(struct ks_thread *t)
 {
 	bool idle;
@@ -517,12 +517,11 @@ static void follow_cpus(struct ks_thread *t)
 		show_periods(t);
 	}
 	open_missing(t);
-	/* The use until now says nothing of what there is to sample now. */
+	/* The use measured while nothing was sampled says nothing about now. */
 	if (idle)
 		begin_window(t, ktime_get_ns(), run_ns());
 }
 
-/* Others have left a message. */
 static void look_around(struct ks_thread *t)
 {
 	if (atomic_xchg(&ks_changed, 0))
@@ -540,13 +539,13 @@ static u64 since(u64 local_ns)
 	return max_t(s64, local_clock() - local_ns, 0);
 }
 
-/* @fill: how full the fullest ring of each kind was, permille */
+/* @fill: fill level of the fullest ring of each kind, permille */
 static void drain_cpu(struct ks_thread *t, int cpu, u64 until, u32 fill[KS_NR_KINDS])
 {
 	int nr = t->source->nr, i, e;
 	struct ks_ring *ring;
 	enum ks_kind kind;
-	/* Each of them is the first one in turn: there may be time for no more. */
+	/* Events take turns at being first: there may be no time for the others. */
 	u32 first = per_cpu(ks_cpus, cpu).visits++;
 	u64 from;
 
@@ -562,7 +561,7 @@ static void drain_cpu(struct ks_thread *t, int cpu, u64 until, u32 fill[KS_NR_KI
 	}
 }
 
-/* How full it was of what depends on the period. */
+/* The part of the fill level that depends on the period. */
 static u32 without_batch(const struct ks_thread *t, u32 fill)
 {
 	u32 batch = t->source->batch * KS_SAMPLE_BYTES * 1000 /
@@ -572,8 +571,8 @@ static u32 without_batch(const struct ks_thread *t, u32 fill)
 }
 
 /*
- * One event of the next CPU, another one than last time. It gets out what the hardware
- * keeps of all events of that CPU.
+ * Reads one event of the next CPU, a different event than last time. This flushes what
+ * the hardware has buffered for all events of that CPU.
  */
 static void read_cpu(struct ks_thread *t)
 {
@@ -593,7 +592,7 @@ static void read_cpu(struct ks_thread *t)
 	ks_ring_read(ring);
 }
 
-/* Those whose turn it is. */
+/* Reads as many events as are due by now. */
 static void read_events(struct ks_thread *t)
 {
 	u32 reads = ks_source_reads(t->source), due;
@@ -603,18 +602,18 @@ static void read_events(struct ks_thread *t)
 		return;
 	due = ks_reads_due(ktime_get_ns() - t->window_ns, knob_ns(&ks_knobs.window_ms),
 			   cpumask_weight(&t->open));
-	/* Not only when the window is over: then it may be too late. */
+	/* Spread over the window: at its end it may be too late. */
 	due = DIV_ROUND_UP(due * reads, KS_READS);
 	if (t->reads >= due)
 		return;
-	/* The other CPU writes records to its rings meanwhile, which takes longer than to ask. */
+	/* Most of this time, the other CPU writes its records to the rings. */
 	from = local_clock();
 	for (; t->reads < due; t->reads++)
 		read_cpu(t);
 	t->usage.drain_ns += since(from);
 }
 
-/* Those that are too full do not wait for the end of the window. */
+/* Rings that are too full lengthen the period before the window ends. */
 static void look_at_fill(struct ks_thread *t, const u32 fill[KS_NR_KINDS])
 {
 	u32 full[KS_NR_KINDS] = {}, steady;
@@ -640,7 +639,7 @@ static void one_round(struct ks_thread *t)
 
 	read_events(t);
 	until = local_clock() + ks_quota_budget_ns(&t->quota, &t->tuning);
-	/* Where the last round had no time left, this one begins. */
+	/* Begin where the last round ran out of time. */
 	for_each_cpu_wrap(cpu, &t->open, t->next) {
 		drain_cpu(t, cpu, until, fill);
 		if (local_clock() >= until) {
@@ -656,7 +655,7 @@ static void one_round(struct ks_thread *t)
 	t->usage.round_run_ns += run_ns() - from_run;
 }
 
-/* What there is for users on a node: without what the watermarks keep free. */
+/* Memory of a node available to users: without what the watermarks keep free. */
 static unsigned long usable_pages(int nid)
 {
 	struct zone *zones = NODE_DATA(nid)->node_zones, *zone;
@@ -695,7 +694,10 @@ static void show_use(const struct ks_thread *t, u64 now, u64 run)
 	WRITE_ONCE(ks_status.windows, ks_status.windows + 1);
 }
 
-/* How much of the window was each event counted? It is said once when that is not much. */
+/*
+ * Computes for which part of the window each event was counted, and warns once if it is
+ * small.
+ */
 static void look_at_counters(struct ks_thread *t)
 {
 	struct ks_counts *counts;
@@ -720,7 +722,7 @@ static void look_at_counters(struct ks_thread *t)
 	}
 }
 
-/* Cpusets may isolate CPUs at any time, and tell nobody. */
+/* Cpusets may isolate CPUs at any time and notify nobody. */
 static void follow_isolation(const struct ks_thread *t)
 {
 	static struct cpumask want;	/* may be large */
@@ -746,10 +748,13 @@ static void end_window(struct ks_thread *t, u64 now)
 	look_at_counters(t);
 	follow_isolation(t);
 	ks_pages_window(hot_target(), READ_ONCE(ks_knobs.hot_samples));
-	/* There may have been no memory for some rings. */
+	/* Some rings may have failed for lack of memory. */
 	open_missing(t);
 	count_rings(t);
-	/* What it took to change the period is part of the next one. */
+	/*
+	 * @now and @run are older than the period change, so its cost counts for the next
+	 * window.
+	 */
 	begin_window(t, now, run);
 }
 
@@ -760,7 +765,7 @@ static void cool(struct ks_thread *t, u64 now)
 	if (now - t->cooled_ns < epoch_ns)
 		return;
 	ks_pages_cool();
-	/* In step with the clock, unless the thread has slept for longer. */
+	/* Keep in step with the clock, unless the thread has slept for longer than an epoch. */
 	t->cooled_ns += epoch_ns;
 	if (now - t->cooled_ns >= epoch_ns)
 		t->cooled_ns = now;
@@ -776,7 +781,7 @@ static void sleep(const struct ks_thread *t)
 					   ns_to_ktime(us * NSEC_PER_USEC));
 }
 
-/* */
+/* Logs the total CPU time when the thread ends. */
 static void report(const struct ks_thread *t)
 {
 	u64 run = run_ns(), wall = ktime_get_ns() - t->began_ns;
@@ -816,9 +821,9 @@ static int ksamplingd(void *data)
 /* ----------------------------- Start and stop ----------------------------- */
 
 /**
- * ks_is_on - is there a thread?
+ * ks_is_on - tell whether the thread exists
  *
- * Return: true if so.
+ * Return: true if it does.
  */
 bool ks_is_on(void)
 {
@@ -826,10 +831,10 @@ bool ks_is_on(void)
 }
 
 /**
- * ks_start - begin to sample, unless that is done already
+ * ks_start - start the thread, unless it runs already
  *
  * Context: process context.
- * Return: 0, or why there is no thread.
+ * Return: 0, -ENOMEM, or the error of kthread_run().
  */
 int ks_start(void)
 {
@@ -855,7 +860,7 @@ int ks_start(void)
 }
 
 /**
- * ks_stop - sample no more; what was counted can still be read
+ * ks_stop - stop the thread; the counters stay readable
  *
  * Context: process context.
  */
@@ -871,7 +876,7 @@ void ks_stop(void)
 	ks_pages_stop();
 }
 
-/* What has been written before is seen by the thread when it looks. */
+/* The release makes what was written before visible to the thread when it sees the message. */
 static void leave_message(atomic_t *message)
 {
 	atomic_set_release(message, 1);
@@ -879,7 +884,7 @@ static void leave_message(atomic_t *message)
 }
 
 /**
- * ks_knobs_changed - let the thread know
+ * ks_knobs_changed - make the thread reopen its rings with the new knobs
  *
  * Context: any.
  */
@@ -889,19 +894,20 @@ void ks_knobs_changed(void)
 }
 
 /**
- * ks_wanted_cpus - the CPUs that are to be sampled, online or not
- * @mask: for the answer
+ * ks_wanted_cpus - get the CPUs that are to be sampled, online or not
+ * @mask: for the result
  *
- * Those of the knob; if it was not written, all but those that were isolated for somebody
- * who does not want to be disturbed: by isolcpus=, nohz_full= or a cpuset.
+ * These are the CPUs of the knob. If it was not written, all but those that are isolated
+ * by isolcpus=, nohz_full= or a cpuset.
  *
- * Context: any; an answer that is changed meanwhile is good when its writer has told so.
+ * Context: any. A list that is written concurrently may be torn; its writer calls
+ * ks_knobs_changed() afterwards.
  */
 void ks_wanted_cpus(struct cpumask *mask)
 {
 	int cpu;
 
-	/* The list is read after it was said that there is one. */
+	/* Pairs with the release in set_cpus(): the flag is set after the list. */
 	if (smp_load_acquire(&ks_knobs.cpus_named)) {
 		cpumask_copy(mask, &ks_knobs.cpus);
 		return;
@@ -922,7 +928,10 @@ static int cpu_comes(unsigned int cpu)
 static int cpu_goes(unsigned int cpu)
 {
 	cpumask_clear_cpu(cpu, &ks_up);
-	/* Who has seen it up, and opens its rings, will see it gone. */
+	/*
+	 * Orders both stores: a thread that still saw the CPU up and opens its rings sees
+	 * it gone.
+	 */
 	smp_mb__after_atomic();
 	cpumask_set_cpu(cpu, &ks_gone);
 	leave_message(&ks_look);
@@ -935,7 +944,7 @@ static int __init ks_init(void)
 
 	node_set(first_online_node, ks_knobs.nodes);
 
-	/* After perf's own: events can be made then. */
+	/* After perf's own state, so that events can be created. */
 	state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "mm/ksamplingd:online",
 				  cpu_comes, cpu_goes);
 	return state < 0 ? state : 0;

@@ -2,48 +2,45 @@
 /*
  * ksamplingd: the heat of all pages, by physical address.
  *
- * A page has a word of 8 bytes, in blocks for 2 MiB of memory. A block is allocated when
- * something of it is sampled for the first time, and dropped when all of it has become
- * cold, or sampling ends. So it costs memory only while it is on, and only for memory that
- * is used.
+ * Each page has a word of 8 bytes, in blocks for 2 MiB of memory. A block is allocated when
+ * one of its pages is sampled for the first time, and freed when all of them are cold or
+ * sampling ends. So heat takes memory only while sampling is on, and only for memory in use.
  *
- * Heat belongs to what is in the page (R-29). It goes along when a folio is migrated, and
- * is gone when a page is freed. If a folio is split, its first page keeps the heat until
- * it is sampled again or freed, and the other ones begin with none; nor do pages that are
- * copied into a larger folio bring theirs along. A hugetlb page keeps it while it waits in
- * the pool of the system for its next user. Movable pages that are not folios, as those of
- * zsmalloc, are not followed.
+ * Heat belongs to the contents of a page (R-29). It moves along when a folio is migrated,
+ * and is dropped when a page is freed. When a folio is split, its first page keeps the
+ * heat until it is sampled again or freed, and the others start cold. Pages that are
+ * copied into a larger folio do not bring their heat along. A hugetlb page keeps its heat
+ * while it waits in the pool for its next user. Movable pages that are not folios, as
+ * those of zsmalloc, are not followed.
  *
- * Who changes a word:
+ * These change a word:
  *
- *	the thread		a sample; what has become cold; who knows of it
+ *	the thread		for a sample; clears cold words and consumer bits
  *	ksamplingd_freed()	to 0; on any CPU, in any context but NMI
- *	ksamplingd_migrated()	to 0, and that of the new place to what was here; likewise
- *	ksamplingd_ask_again()	who knows of it; likewise
+ *	ksamplingd_migrated()	the old one to 0, the new one to the old heat; likewise
+ *	ksamplingd_ask_again()	consumer bits; in any context but NMI and hard interrupts
  *
- * All of them by cmpxchg() or xchg(), so that whoever replaces a word knows what was there,
- * and takes that, and only that, out of the histogram. The histograms are the thread's.
- * The others leave it a message, how much there is to be added to which bin; it folds that
- * in once in a window, and before the bins move. (If an epoch ends between the two looks of
- * such a hook, at the epoch and at the bin, one page is in the bin above its own, and leaves
- * the histogram an epoch later.) A page is not freed while it is sampled, because that is
- * done with a reference to its folio.
+ * All of them use cmpxchg() or xchg(), so that each replacement knows what it replaced,
+ * and takes exactly that out of the histogram. Only the thread writes the histograms. The
+ * hooks add up in ks_node::moved what each bin is to gain or lose; the thread folds that
+ * in once in a window, and before it shifts the bins. (If an epoch ends after a hook has
+ * read the epoch and before it updates the bin, one page is counted one bin too high, and
+ * leaves the histogram an epoch later.) A page is not freed while it is sampled, because
+ * the thread holds a reference to its folio.
  *
- * Locking: blocks and what holds the histograms are found, and stay while they are in use,
- * under RCU; whoever takes one away has it freed after a grace period. The lock of
- * ks_blocks, with interrupts off, is for who adds or takes away a block. Some callers of
- * ksamplingd_migrated() hold spinlocks, and have interrupts off.
- * ks_follower is called under RCU as well.
- * ks_consumers_lock (a mutex) is for who registers or unregisters. Consumers are called
- * under ks_consumers_srcu and nothing else.
+ * Locking: RCU protects the lookup and use of blocks and of ks_nodes; both are freed after a
+ * grace period. ks_follower is called under RCU as well. The lock of ks_blocks, with
+ * interrupts off, serializes adding and removing blocks: some callers of
+ * ksamplingd_migrated() hold spinlocks and have interrupts off. ks_consumers_lock (a mutex)
+ * serializes registration. Consumers are called under ks_consumers_srcu and nothing else.
  *
- * What keeps struct page: memory is taken offline before its struct pages may be freed, and
- * between the two, after it has been marked offline, comes the notifier MEM_OFFLINE.
- * memory_goes() waits for a grace period there. So who finds a page by
- * pfn_to_online_page() under RCU may read its struct page until the end of that; and if it
- * gets a reference until then, the page is in use, and for memory with such pages the way
- * offline does not come to its end. Nobody has to wait for hotplug, which may take as long as
- * it likes, get_online_mems() above all.
+ * Lifetime of struct page: memory is taken offline before its struct pages may be freed,
+ * and in between, after the memory has been marked offline, the notifier MEM_OFFLINE
+ * runs. memory_goes() waits for a grace period there. So after pfn_to_online_page() finds
+ * a page under RCU, its struct page may be read until the end of that RCU section. If the
+ * reader gets a reference within the section, the page is in use, and memory with such
+ * pages does not get through offlining. Hence nothing here waits for hotplug, which may
+ * take long, and in particular get_online_mems() is not needed.
  */
 #include <linux/atomic.h>
 #include <linux/cleanup.h>
@@ -64,14 +61,14 @@
 
 #define BLOCK_PAGES	BIT(KS_MAX_ORDER)
 
-/* How many blocks of 4 KiB are looked at in a window, and if somebody waits for the end. */
+/* Blocks of 4 KiB swept in a window; the second while a consumer slot waits to be clean. */
 #define SWEEP_BLOCKS	32
 #define HASTY_SWEEP	1024
 
 /**
  * struct ks_node - how hot a node is
- * @hist:  its histogram; the thread's
- * @moved: base pages that are to be added to it, see above
+ * @hist:  its histogram; written by the thread alone
+ * @moved: base pages to be added to each bin, left by the hooks
  */
 struct ks_node {
 	struct ks_histogram hist;
@@ -90,18 +87,18 @@ static u32 ks_epoch;
 static u32 ks_window;
 static struct ks_limits ks_limits = { .heat = 1, .samples = 1 };
 static unsigned long ks_target;
-static unsigned long ks_sweep;			/* block at which it goes on */
-static unsigned long ks_cleaning;		/* of ks_stale_slots: is being done */
-static u32 ks_run;				/* how often it was started */
+static unsigned long ks_sweep;			/* the sweep continues at this block */
+static unsigned long ks_cleaning;		/* stale slots that this sweep cleans */
+static u32 ks_run;				/* number of starts */
 static const struct ks_follower __rcu *ks_follower;
 
 static struct ks_consumer __rcu *ks_consumers[KS_MAX_CONSUMERS];
 static DEFINE_MUTEX(ks_consumers_lock);
 DEFINE_STATIC_SRCU(ks_consumers_srcu);
-static unsigned long ks_slots;			/* that have a consumer */
-static unsigned long ks_stale_slots;		/* that have bits of one that has gone */
+static unsigned long ks_slots;			/* with a consumer */
+static unsigned long ks_stale_slots;		/* words may have bits of a former consumer */
 
-/* The thread's own, which only it can take away. */
+/* For the thread, and for ks_pages_stop() after it: nothing else frees ks_nodes. */
 static struct ks_node *own_node(int nid)
 {
 	return &rcu_dereference_protected(ks_nodes, true)[nid];
@@ -118,7 +115,7 @@ static void take_blocks(bool take)
 	xa_unlock_irqrestore(&ks_blocks, flags);
 }
 
-/* Only the thread, or who has ended it, does so. */
+/* Called by the thread, or once it has ended. */
 static void drop_block(unsigned long index)
 {
 	struct ks_heat *block;
@@ -132,7 +129,7 @@ static void drop_block(unsigned long index)
 }
 
 /**
- * ks_pages_start - begin with pages that are all cold
+ * ks_pages_start - begin with all pages cold
  *
  * Context: process context; there is no thread.
  * Return: 0 or -ENOMEM.
@@ -143,9 +140,9 @@ int ks_pages_start(void)
 
 	if (!nodes)
 		return -ENOMEM;
-	/* Until there is something to compare. */
+	/* No page is hot before there is a threshold. */
 	WRITE_ONCE(ks_limits.heat, U32_MAX);
-	/* Nobody has been told of anything. */
+	/* All words start at 0, so none has bits of a former consumer. */
 	WRITE_ONCE(ks_stale_slots, 0);
 	ks_cleaning = 0;
 	ks_sweep = 0;
@@ -157,9 +154,9 @@ int ks_pages_start(void)
 }
 
 /**
- * ks_pages_stop - forget everything
+ * ks_pages_stop - drop all heat
  *
- * Context: process context; there is no thread any more.
+ * Context: process context; the thread has ended.
  */
 void ks_pages_stop(void)
 {
@@ -169,7 +166,7 @@ void ks_pages_stop(void)
 
 	static_branch_disable(&ks_pages_have_heat);
 	take_blocks(false);
-	/* Hooks that have begun must not end in the next run. */
+	/* A hook that has begun must not end in the next run. */
 	synchronize_rcu();
 	xa_for_each(&ks_blocks, index, block) {
 		drop_block(index);
@@ -183,21 +180,21 @@ void ks_pages_stop(void)
 /* --------------------------------- Consumers --------------------------------- */
 
 /**
- * ksamplingd_register - be told of hot pages from now on
- * @c: who
+ * ksamplingd_register - notify a consumer of hot pages from now on
+ * @c: the consumer
  *
- * Of those that are hot already as well, when they are sampled next. Who gets the place of
- * somebody who has just gone is told of nothing for some windows.
+ * It is also called for pages that are hot already, when they are sampled next. A consumer
+ * that gets the slot of one that has just unregistered is not called for some windows.
  *
- * Context: process context; also within ks_consumer::hot of another one.
- * Return: 0, or -EBUSY: there are four already.
+ * Context: process context; also within ks_consumer::hot of another consumer.
+ * Return: 0, or -EBUSY if there are four consumers already.
  */
 int ksamplingd_register(struct ks_consumer *c)
 {
 	unsigned int slot;
 
 	guard(mutex)(&ks_consumers_lock);
-	/* Of the places that are free, one that nothing is left in. */
+	/* Prefer a free slot without stale bits. */
 	slot = ffz(ks_slots | READ_ONCE(ks_stale_slots));
 	if (slot >= KS_MAX_CONSUMERS)
 		slot = ffz(ks_slots);
@@ -210,18 +207,18 @@ int ksamplingd_register(struct ks_consumer *c)
 }
 
 /**
- * ksamplingd_unregister - be told no more
- * @c: who; not called any more when this returns
+ * ksamplingd_unregister - end notifications
+ * @c: the consumer; it is not called any more when this returns
  *
- * Context: process context, not within any ks_consumer::hot, nor with a lock that one of
- * them takes: it waits for a call that is going on.
+ * Context: process context, but not within any ks_consumer::hot, nor with a lock that one
+ * of them takes: this waits for a call in progress.
  */
 void ksamplingd_unregister(struct ks_consumer *c)
 {
 	scoped_guard(mutex, &ks_consumers_lock) {
 		RCU_INIT_POINTER(ks_consumers[c->slot], NULL);
 		WRITE_ONCE(ks_slots, ks_slots & ~BIT(c->slot));
-		/* Whom the thread still took to be there is in words that it sweeps later. */
+		/* The thread may still set the bit of this slot: such words are swept later. */
 		set_bit(c->slot, &ks_stale_slots);
 	}
 	synchronize_srcu(&ks_consumers_srcu);
@@ -232,7 +229,7 @@ static unsigned long listeners(void)
 	return READ_ONCE(ks_slots) & ~READ_ONCE(ks_stale_slots);
 }
 
-/* It has what is there now: who is to be called, and is taken to be told by that. */
+/* Return: the slots to notify. Their bits are set in @h, which the caller stores. */
 static unsigned long whom_to_tell(struct ks_heat *h, bool entered, bool first_in_window)
 {
 	unsigned long ask = h->hot ? listeners() & ~h->told : 0;
@@ -243,7 +240,7 @@ static unsigned long whom_to_tell(struct ks_heat *h, bool entered, bool first_in
 	return ask;
 }
 
-/* The word of a page, or NULL; under RCU. */
+/* Return: the word of a page, or NULL. Called under RCU. */
 static struct ks_heat *place_of(unsigned long pfn)
 {
 	struct ks_heat *block = xa_load(&ks_blocks, pfn / BLOCK_PAGES);
@@ -269,9 +266,9 @@ static void ask_later(unsigned long pfn, unsigned long slots)
 }
 
 /**
- * ksamplingd_ask_again - be told again of a page, as if the answer had been KS_LATER
- * @c:	 who has said that it is done with it
- * @pfn: as it was told
+ * ksamplingd_ask_again - notify a consumer again, as if it had answered KS_LATER
+ * @c:	 a consumer that has answered KS_DONE
+ * @pfn: of that call
  *
  * Nothing happens if the page is not hot any more, or @c is not registered.
  *
@@ -282,7 +279,7 @@ void ksamplingd_ask_again(struct ks_consumer *c, unsigned long pfn)
 	unsigned int slot;
 	int index;
 
-	/* As long as that is held, nobody who is found there gets another place. */
+	/* While SRCU is held, a consumer that is found in its slot keeps it. */
 	index = srcu_read_lock(&ks_consumers_srcu);
 	slot = READ_ONCE(c->slot);
 	if (srcu_dereference(ks_consumers[slot], &ks_consumers_srcu) == c)
@@ -310,8 +307,8 @@ static void tell(const struct ks_hot_page *page, unsigned long slots)
 /* ---------------------------------- Samples ---------------------------------- */
 
 /*
- * Rather than reclaim for it, what there is no memory for is not noted. Nor may who
- * reclaims, and migrates, give what is kept for that. Under RCU.
+ * Without free memory the sample is dropped; reclaim would cost more than it is worth. A
+ * migration within reclaim must not use the reserves either. Called under RCU.
  */
 static struct ks_heat *add_block(unsigned long index)
 {
@@ -345,10 +342,10 @@ static struct ks_heat *make_place(unsigned long pfn)
 }
 
 /**
- * ks_pages_folio - get the folio that a page is part of
+ * ks_pages_folio - get a reference to the folio of a page
  * @pfn: the page
  *
- * Return: the folio, with a reference, or NULL: it is not in use.
+ * Return: the folio, or NULL if it is not in use.
  */
 struct folio *ks_pages_folio(unsigned long pfn)
 {
@@ -362,7 +359,7 @@ struct folio *ks_pages_folio(unsigned long pfn)
 	folio = page_folio(page);
 	if (!folio_try_get(folio))
 		return NULL;
-	/* It may have been split, or freed and taken again, in between. */
+	/* It may have been split, or freed and reused, in between. */
 	if (page_folio(page) == folio)
 		return folio;
 	folio_put(folio);
@@ -373,10 +370,10 @@ struct folio *ks_pages_folio(unsigned long pfn)
  * ks_pages_sample - count one access
  * @phys:     physical address, 0 if it is not known
  * @from_nid: node of the CPU, or NUMA_NO_NODE
- * @store:    by an event of stores
+ * @store:    the event counts stores
  *
  * Context: the thread.
- * Return: KS_NOT_DISCARDED, or why it could not be counted.
+ * Return: KS_NOT_DISCARDED, or why the access could not be counted.
  */
 enum ks_discard ks_pages_sample(u64 phys, int from_nid, bool store)
 {
@@ -410,13 +407,16 @@ enum ks_discard ks_pages_sample(u64 phys, int from_nid, bool store)
 		first = old.window != window;
 		new.window = window;
 		ask = whom_to_tell(&new, entered, first);
-		/* After the epoch that it has, see hot_show(). */
+		/*
+		 * Fully ordered: the epoch is visible before a word that uses it, see
+		 * hot_show().
+		 */
 	} while (!try_cmpxchg(&place->word, &old.word, new.word));
 	rcu_read_unlock();
 	ks_histogram_replace(&own_node(page.nid)->hist, old, new, ks_epoch);
 	count_vm_event(node_is_toptier(page.nid) ? KSAMPLINGD_SAMPLES_FAST :
 						   KSAMPLINGD_SAMPLES_SLOW);
-	/* Who is told may want to move it, which a reference would prevent. */
+	/* A consumer may want to migrate the folio, which a reference would prevent. */
 	folio_put(folio);
 
 	page.heat = new.heat;
@@ -428,7 +428,7 @@ enum ks_discard ks_pages_sample(u64 phys, int from_nid, bool store)
 
 /* ------------------------------ What becomes of pages ------------------------------ */
 
-/* The histogram of a node is to have a page more, or less; under RCU. */
+/* Leaves a change of the histogram of a node to the thread. Called under RCU. */
 static void count_moved(int nid, struct ks_heat h, int sign)
 {
 	struct ks_node *nodes = rcu_dereference(ks_nodes);
@@ -438,13 +438,13 @@ static void count_moved(int nid, struct ks_heat h, int sign)
 		atomic_long_add(sign * (long)BIT(h.order), &nodes[nid].moved[bin]);
 }
 
-/* Under RCU. Return: what was there. */
+/* Clears the word of a page. Called under RCU. Return: the old word. */
 static struct ks_heat take_heat(unsigned long pfn, int nid)
 {
 	struct ks_heat *place = place_of(pfn);
 	struct ks_heat h = {};
 
-	/* Nearly always there is nothing to be written. */
+	/* Nearly always, there is nothing to write. */
 	if (!place || !READ_ONCE(place->word))
 		return h;
 	h.word = xchg(&place->word, 0);
@@ -452,7 +452,7 @@ static struct ks_heat take_heat(unsigned long pfn, int nid)
 	return h;
 }
 
-/* Under RCU. */
+/* Called under RCU. */
 static void give_heat(unsigned long pfn, int nid, struct ks_heat h)
 {
 	struct ks_heat *place = make_place(pfn);
@@ -460,16 +460,16 @@ static void give_heat(unsigned long pfn, int nid, struct ks_heat h)
 
 	if (!place)
 		return;
-	/* Before somebody can take it away again: no bin has less than nothing. */
+	/* Add before another CPU can take it away again, so that no bin goes below zero. */
 	count_moved(nid, h, 1);
 	before.word = xchg(&place->word, h.word);
 	count_moved(nid, before, -1);
 }
 
 /**
- * __ksamplingd_freed - what is in a page is gone
- * @page:  the first one
- * @order: of what goes back to the allocator
+ * __ksamplingd_freed - the contents of pages are gone
+ * @page:  the first page
+ * @order: of the pages that go back to the allocator
  *
  * Context: any but NMI.
  */
@@ -487,13 +487,13 @@ void __ksamplingd_freed(struct page *page, unsigned int order)
 }
 
 /**
- * __ksamplingd_migrated - what is in a folio is in another one now
- * @to:   the new one
- * @from: the old one, of the same size
+ * __ksamplingd_migrated - the contents of a folio have moved to another one
+ * @to:   the new folio
+ * @from: the old folio, of the same size
  *
- * On another node the page is news to consumers again.
+ * On another node, consumers are notified of the page again.
  *
- * Context: any but NMI; with references to both.
+ * Context: any but NMI; the caller holds references to both.
  */
 void __ksamplingd_migrated(struct folio *to, struct folio *from)
 {
@@ -508,24 +508,24 @@ void __ksamplingd_migrated(struct folio *to, struct folio *from)
 		follower->moved(to, from);
 	for (i = 0; i < folio_nr_pages(from); i += BLOCK_PAGES) {
 		h = take_heat(folio_pfn(from) + i, from_nid);
-		/* Memory of a device is never seen by samples. */
+		/* Device memory is never sampled. */
 		if (!ks_heat_now(h, READ_ONCE(ks_epoch)) || folio_is_zone_device(to)) {
 			take_heat(folio_pfn(to) + i, to_nid);
 			continue;
 		}
 		h.told &= to_nid == from_nid ? ~READ_ONCE(ks_stale_slots) : 0;
-		/* It may have been split since it was sampled. */
+		/* The folio may have been split since it was sampled. */
 		h.order = min(folio_order(to), KS_MAX_ORDER);
 		give_heat(folio_pfn(to) + i, to_nid, h);
 	}
 }
 
 /**
- * ks_pages_follow - tell somebody what becomes of pages, as long as there is heat
- * @follower: who, in place of who was before; NULL: nobody, and who was before is not called
- *	      any more when this returns
+ * ks_pages_follow - set the follower, which is called while there is heat
+ * @follower: replaces the current one. NULL removes it: the current one is not called any
+ *	      more when this returns.
  *
- * Context: process context; one at a time.
+ * Context: process context; callers serialize themselves.
  */
 void ks_pages_follow(const struct ks_follower *follower)
 {
@@ -535,16 +535,17 @@ void ks_pages_follow(const struct ks_follower *follower)
 }
 
 /**
- * ks_pages_run - has what becomes of pages been told all the time?
+ * ks_pages_run - identify the current run
  *
- * Return: a number, another one after it was switched on again.
+ * Return: a number that changes at each start. While it stays the same, the follower has
+ * seen everything that happened to pages.
  */
 u32 ks_pages_run(void)
 {
 	return READ_ONCE(ks_run);
 }
 
-/* Whoever has found one of these pages to be online has done with it, see above. */
+/* Lookups that have found one of these pages online have ended then, see the top. */
 static int memory_goes(struct notifier_block *nb, unsigned long action, void *data)
 {
 	if (action == MEM_OFFLINE)
@@ -560,7 +561,7 @@ subsys_initcall(ks_pages_init);
 
 /* ---------------------------------- Windows ---------------------------------- */
 
-/* What hooks have left. */
+/* Folds what the hooks have left into the histograms. */
 static void fold(void)
 {
 	struct ks_node *node;
@@ -575,7 +576,7 @@ static void fold(void)
 	}
 }
 
-/* The hottest that fit into the target, over all nodes. */
+/* The hottest pages of all nodes that fit into the target are above it. */
 static void set_threshold(void)
 {
 	struct ks_histogram sum = {};
@@ -587,7 +588,9 @@ static void set_threshold(void)
 	WRITE_ONCE(ks_limits.heat, ks_histogram_threshold(&sum, ks_target));
 }
 
-/* Return: false if all of the block is cold. What is gets no older, nor do stale bits. */
+/*
+ * Clears cold words, and bits of slots that are cleaned. Return: false if all words are cold.
+ */
 static bool sweep_block(struct ks_heat *block)
 {
 	struct ks_heat old, new;
@@ -605,7 +608,7 @@ static bool sweep_block(struct ks_heat *block)
 		} else {
 			new.word = 0;
 		}
-		/* Where it was freed or migrated at the same time, it is as good next time. */
+		/* It was freed or migrated concurrently: the next sweep deals with it. */
 		if (new.word != old.word && cmpxchg(&block[i].word, old.word, new.word) != old.word)
 			warm = true;
 	}
@@ -613,9 +616,9 @@ static bool sweep_block(struct ks_heat *block)
 }
 
 /*
- * A part of all blocks: drops those that are cold. If heat comes into one of them by a
- * migration at the same time, it is lost. When it has been through all of them, nothing is
- * left of consumers that had gone when it began.
+ * Sweeps a part of all blocks and frees the cold ones; heat that a migration brings into
+ * one of those at the same time is lost. After a full pass, no word has bits of the
+ * consumers that had unregistered before the pass began.
  */
 static void sweep(void)
 {
@@ -644,9 +647,9 @@ static void sweep(void)
 }
 
 /**
- * ks_pages_window - a window has ended: the heat has changed
+ * ks_pages_window - end of a window: update the threshold and sweep
  * @target:  how much memory may be called hot, base pages
- * @samples: how many a page needs to be called hot
+ * @samples: minimum number of samples of a hot page
  *
  * Context: the thread; may sleep.
  */
@@ -661,7 +664,7 @@ void ks_pages_window(unsigned long target, u32 samples)
 }
 
 /**
- * ks_pages_cool - all heat is halved
+ * ks_pages_cool - end of an epoch: halve all heat
  *
  * Context: the thread; may sleep.
  */
@@ -674,7 +677,7 @@ void ks_pages_cool(void)
 	for (nid = 0; nid < nr_node_ids; nid++)
 		ks_histogram_cool(&own_node(nid)->hist);
 	set_threshold();
-	/* Also so that no page is left alone until its epoch has wrapped. */
+	/* This also reaches every page before its epoch wraps. */
 	sweep();
 }
 
@@ -689,12 +692,12 @@ static struct ks_limits limits_now(void)
 }
 
 /**
- * ks_pages_hot_heat - is a page hot now?
+ * ks_pages_hot_heat - get the heat of a page if it is hot now
  * @pfn:   first page of a folio
- * @order: of the folio, as it was told of
+ * @order: of the folio, as in struct ks_hot_page
  *
  * Context: any but NMI.
- * Return: its heat, or 0 if it is not.
+ * Return: its heat, or 0 if it is not hot or was sampled with another order.
  */
 u32 ks_pages_hot_heat(unsigned long pfn, unsigned int order)
 {
@@ -712,7 +715,7 @@ u32 ks_pages_hot_heat(unsigned long pfn, unsigned int order)
 }
 
 /**
- * ks_pages_hot_from - from which heat on does a page become hot?
+ * ks_pages_hot_from - get the heat at which a page becomes hot
  * @order: of the folio
  *
  * Return: heat.
@@ -723,9 +726,9 @@ u64 ks_pages_hot_from(unsigned int order)
 }
 
 /**
- * ks_pages_threshold - from which heat on is a page hot, if it has had enough samples?
+ * ks_pages_threshold - get the heat above which pages fit into the target
  *
- * Return: heat.
+ * Return: heat; a hot page needs a minimum of samples besides.
  */
 u32 ks_pages_threshold(void)
 {
@@ -733,9 +736,9 @@ u32 ks_pages_threshold(void)
 }
 
 /**
- * ks_pages_target - how much memory may be called hot
+ * ks_pages_target - get the amount of memory that may be called hot
  *
- * Return: base pages, as it was in the last window.
+ * Return: base pages, as of the last window.
  */
 unsigned long ks_pages_target(void)
 {
@@ -743,9 +746,9 @@ unsigned long ks_pages_target(void)
 }
 
 /**
- * ks_pages_histogram - how much memory of a node is how hot
+ * ks_pages_histogram - copy the histogram of a node
  * @nid:  the node
- * @hist: for the answer; a page that is sampled meanwhile may be in no bin, or in two
+ * @hist: for the result; a page that is sampled meanwhile may be in no bin, or in two
  */
 void ks_pages_histogram(int nid, struct ks_histogram *hist)
 {
@@ -760,7 +763,7 @@ void ks_pages_histogram(int nid, struct ks_histogram *hist)
 }
 
 /**
- * ks_pages_bytes - memory that the heat of pages takes
+ * ks_pages_bytes - get the memory used by the heat of pages
  *
  * Return: bytes.
  */
@@ -769,7 +772,7 @@ unsigned long ks_pages_bytes(void)
 	return atomic_long_read(&ks_nr_blocks) * BLOCK_PAGES * sizeof(struct ks_heat);
 }
 
-/* One block at a time, by its index + 1: it may be gone when it is to be shown. */
+/* Iterates over block indices + 1: a block may be gone before it is shown. */
 static void *hot_block(loff_t *pos)
 {
 	unsigned long index = *pos;
@@ -818,14 +821,17 @@ static int hot_show(struct seq_file *m, void *v)
 	guard(rcu)();
 	block = xa_load(&ks_blocks, index);
 	for (i = 0; block && i < BLOCK_PAGES; i++) {
-		/* The epoch that is read next is not older than that of the page. */
+		/*
+		 * Pairs with the cmpxchg() of ks_pages_sample(): ks_epoch is read after
+		 * the word.
+		 */
 		h.word = smp_load_acquire(&block[i].word);
 		show_if_hot(m, index * BLOCK_PAGES + i, h);
 	}
 	return 0;
 }
 
-/* A line for each hot page: node, pfn, order, heat. */
+/* One line for each hot page: node, pfn, order, heat. */
 const struct seq_operations ks_hot_pages_sops = {
 	.start = hot_start,
 	.next = hot_next,
