@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A ring for the records of a perf event that the kernel itself owns. See
+ * Rings for the records of perf events that the kernel owns. See
  * kernel/events/kernel_ring.c.
  */
 #ifndef _LINUX_PERF_KERNEL_RING_H
@@ -11,12 +11,12 @@
 struct perf_event;
 struct perf_event_header;
 
-/* No record of such an event may be longer, bytes. */
+/* Maximum length of a record of such an event, bytes. */
 #define PERF_KERNEL_RECORD_MAX	512
 
 /**
- * typedef perf_kernel_record_t - what is to be done with a record
- * @record: the record, aligned to 8 bytes, all of it in one piece
+ * typedef perf_kernel_record_t - process a record
+ * @record: the record, aligned to 8 bytes and contiguous
  * @data:   as given to perf_kernel_ring_consume()
  */
 typedef void (*perf_kernel_record_t)(const struct perf_event_header *record, void *data);

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A ring for the records of a perf event that the kernel itself owns.
+ * A ring for the records of a perf event that the kernel owns.
  *
- * An overflow handler is not enough for an event that is sampled by hardware in
- * batches: of a batch it is called for the last record only. The others go to
- * the ring of the event, which so far has come from mmap() alone.
+ * An overflow handler is not enough for an event that the hardware samples in batches: it
+ * is called for the last record of a batch only. The other records go to the ring of the
+ * event, which until now only mmap() could create.
  *
- * The ring is the one that mmap() makes, with the kernel in the place of the
- * user: perf is the only writer of data_head, and the consumer the only one of
- * data_tail. Both count bytes and never go back. A record that does not fit is
- * dropped and counted, because the ring is not one that overwrites.
+ * This is the ring that mmap() creates, with the kernel in the role of the user: only perf
+ * writes data_head, and only the consumer writes data_tail. Both count bytes and never go
+ * back. The ring does not overwrite: a record that does not fit is dropped and counted.
  *
- * Locking: the caller owns the event, and calls these functions one at a time
- * for each. They need nothing from the writer, which may be in an NMI on another
- * CPU. The ring lives as long as the event: perf_event::rb is set once, under
- * perf_event::mmap_mutex, before the event is enabled, and the owner of the event reads
- * it without.
+ * Locking: the caller owns the event and serializes its calls for each event. No lock is
+ * shared with the writer, which may be in an NMI on another CPU. The ring lives as long
+ * as the event: perf_event::rb is set once, under perf_event::mmap_mutex, before the
+ * event is enabled, and the owner of the event reads it without that mutex.
  */
 #include <linux/align.h>
 #include <linux/errno.h>
@@ -28,13 +26,13 @@
 
 #include "internal.h"
 
-/* Nobody takes the ring away before the event goes. */
+/* The ring stays until the event is released. */
 static struct perf_buffer *ring_of(const struct perf_event *event)
 {
 	return event->rb;
 }
 
-/* What has been written and not been consumed. */
+/* Bytes written and not consumed yet. */
 static unsigned long bytes_used(const struct perf_buffer *rb)
 {
 	const struct perf_event_mmap_page *page = rb->user_page;
@@ -44,14 +42,15 @@ static unsigned long bytes_used(const struct perf_buffer *rb)
 
 /**
  * perf_kernel_ring_attach - give an event a ring
- * @event: an event of perf_event_create_kernel_counter(), without an overflow
- *	   handler, and disabled
+ * @event: an event of perf_event_create_kernel_counter(), without an overflow handler, and
+ *	   disabled
  * @pages: size of the ring; a power of two
  *
- * It goes with the event, by perf_event_release_kernel().
+ * perf_event_release_kernel() frees the ring.
  *
  * Context: process context; may sleep.
- * Return: 0, -EINVAL if the size is not possible, -EBUSY if there is one, -ENOMEM.
+ * Return: 0; -EINVAL if the size is invalid or the event writes backwards; -EBUSY if
+ * there is a ring already; -ENOMEM.
  */
 int perf_kernel_ring_attach(struct perf_event *event, unsigned int pages)
 {
@@ -72,7 +71,7 @@ int perf_kernel_ring_attach(struct perf_event *event, unsigned int pages)
 }
 
 /**
- * perf_kernel_ring_size - how much fits
+ * perf_kernel_ring_size - get the size of a ring
  * @event: an event with a ring
  *
  * Return: bytes.
@@ -83,7 +82,7 @@ unsigned long perf_kernel_ring_size(const struct perf_event *event)
 }
 
 /**
- * perf_kernel_ring_used - how much waits to be consumed
+ * perf_kernel_ring_used - get the amount of records that wait to be consumed
  * @event: an event with a ring
  *
  * Return: bytes.
@@ -94,8 +93,8 @@ unsigned long perf_kernel_ring_used(const struct perf_event *event)
 }
 
 /*
- * The record at @tail in one piece, of which @used bytes are there; @copy is for
- * one that is not. NULL if it cannot be a record.
+ * Returns the record at @tail, contiguous: if it wraps, in @copy. @used bytes are valid from
+ * @tail on. NULL if this cannot be a record.
  */
 static const struct perf_event_header *record_at(struct perf_buffer *rb, u64 tail,
 						 u64 used, void *copy)
@@ -106,7 +105,7 @@ static const struct perf_event_header *record_at(struct perf_buffer *rb, u64 tai
 	const struct perf_event_header *record;
 	u16 size;
 
-	/* Sizes are multiples of 8, and so a header is never in two pieces. */
+	/* Sizes are multiples of 8, so a header never wraps. */
 	if (first < sizeof(*record) || used < sizeof(*record))
 		return NULL;
 	record = rb->data_pages[page & (rb->nr_pages - 1)] + offset;
@@ -122,7 +121,7 @@ static const struct perf_event_header *record_at(struct perf_buffer *rb, u64 tai
 	return copy;
 }
 
-/* see perf_kernel_ring_consume() */
+/* Documented at perf_kernel_ring_consume(). */
 int perf_buffer_consume(struct perf_buffer *rb, unsigned int most,
 			perf_kernel_record_t consume, void *data)
 {
@@ -132,7 +131,10 @@ int perf_buffer_consume(struct perf_buffer *rb, unsigned int most,
 	u64 head, used;
 	int done = 0;
 
-	/* Nothing of a record is read before the head that covers it. */
+	/*
+	 * Read no record before the head that covers it. Pairs with
+	 * perf_output_put_handle().
+	 */
 	head = smp_load_acquire(&rb->user_page->data_head);
 	used = head - tail;
 	if (used > perf_data_size(rb))
@@ -148,7 +150,7 @@ int perf_buffer_consume(struct perf_buffer *rb, unsigned int most,
 		done++;
 	}
 
-	/* The writer may have the place when all of it has been read. */
+	/* The writer may reuse the space only after all of it has been read. */
 	smp_store_release(&rb->user_page->data_tail, tail);
 	return done;
 
@@ -161,16 +163,16 @@ broken:
 /**
  * perf_kernel_ring_consume - take records out of a ring, oldest first
  * @event:   an event with a ring
- * @most:    how many, at most
- * @consume: is called with each; the record is valid until it returns
+ * @most:    maximum number of records
+ * @consume: called with each; the record is valid until it returns
  * @data:    for @consume
  *
- * What is written meanwhile is left for the next time.
+ * Records written meanwhile are left for the next call.
  *
  * Context: any in which @consume may be called.
- * Return: how many records were taken; -EIO if something was found that is not a
- * record, or a longer one than PERF_KERNEL_RECORD_MAX: it has been dropped, with all
- * that came after it. What came before it has been taken.
+ * Return: number of records taken; -EIO on something that is not a record, or is longer
+ * than PERF_KERNEL_RECORD_MAX. Then that and everything after it has been dropped; what
+ * came before it has been consumed.
  */
 int perf_kernel_ring_consume(struct perf_event *event, unsigned int most,
 			     perf_kernel_record_t consume, void *data)
@@ -179,10 +181,10 @@ int perf_kernel_ring_consume(struct perf_event *event, unsigned int most,
 }
 
 /**
- * perf_kernel_ring_lost - how many records did not fit
+ * perf_kernel_ring_lost - get the number of records that did not fit
  * @event: an event with a ring
  *
- * Return: number of records, since the event was made.
+ * Return: number of records since the event was created.
  */
 u64 perf_kernel_ring_lost(const struct perf_event *event)
 {

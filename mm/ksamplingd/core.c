@@ -928,10 +928,7 @@ static int cpu_comes(unsigned int cpu)
 static int cpu_goes(unsigned int cpu)
 {
 	cpumask_clear_cpu(cpu, &ks_up);
-	/*
-	 * Orders both stores: a thread that still saw the CPU up and opens its rings sees
-	 * it gone.
-	 */
+	/* Clear before set: a thread that saw the CPU up, and opens its rings, sees it gone. */
 	smp_mb__after_atomic();
 	cpumask_set_cpu(cpu, &ks_gone);
 	leave_message(&ks_look);

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ksamplingd: how hot pages are. Arithmetic only; pages.c keeps the numbers.
+ * ksamplingd: how hot pages are. Arithmetic only; pages.c keeps the numbers. Locking: the
+ * caller's.
  *
  * The unit is the folio. A sample heats it by 2^(9 - order), so that heat is per base
- * page: 512 samples of a 2 MiB page say as much of each part of it as one sample says
- * of a 4 KiB page.
+ * page: 512 samples of a 2 MiB page say as much about each part of it as one sample says
+ * about a 4 KiB page.
  *
- * Heat is halved once in an epoch. That is done when the page is seen next, from the
- * number of epochs that have gone by; nobody walks over the pages. A node's histogram
- * counts base pages by the logarithm of their heat, and to halve all of them is to
- * move each bin to the next lower one. So the histogram says at any time what counting
- * all pages would say, to the last page: heat has 32 bits, and 32 bins.
+ * Heat is halved once in an epoch. This is done when the page is sampled next, from the
+ * number of epochs that have passed; nothing walks the pages. The histogram of a node
+ * counts base pages by the logarithm of their heat, and to halve them all is to move each
+ * bin to the next lower one. Heat has 32 bits and there are 32 bins, so the histogram
+ * says at any time exactly what counting all pages would say.
  *
- * A page becomes hot when its heat reaches both an eighth more than those have that just
- * fit into the target, and that of a number of samples, of a folio of its order, in one
- * epoch (R-29). So a huge page needs no more samples than a base page, but what it has after
- * one sample is not taken for more than that. It stays hot until it has an eighth less than
- * the one, or less than half of the other. Half, because that is what the end of an epoch
- * takes away from the page and not from the number of samples. The first goes down
- * together with the heat of all pages; about as many that are hot have less than it as
- * others have more, so that those that are hot are as much as fits.
+ * The target heat is that of the pages that just fit into the target. The floor is what a
+ * number of samples in one epoch give a folio of that order; so a huge page needs as many of
+ * them as a base page. A page becomes hot when its heat reaches the floor and 9/8 of the target
+ * heat. It stays hot until its heat is below 7/8 of the target heat or half of the floor: half
+ * is what the end of an epoch takes away from the page, but not from the number of samples. The
+ * target heat falls together with the heat of all pages. About as many hot pages are below it
+ * as others are above it, so the hot pages are as much memory as fits.
  */
 #include <linux/bits.h>
 #include <linux/compiler.h>
@@ -31,11 +31,11 @@
 #include "heat.h"
 
 /**
- * ks_heat_now - heat of a page, cooled to this epoch
- * @h:	   the page as it was when it was last seen
+ * ks_heat_now - get the heat of a page in this epoch
+ * @h:	   the page, as of its last sample
  * @epoch: the present one
  *
- * Return: heat; 0: it has not been seen for long enough.
+ * Return: heat; 0 if the page has not been sampled for long enough.
  */
 u32 ks_heat_now(struct ks_heat h, u32 epoch)
 {
@@ -45,11 +45,11 @@ u32 ks_heat_now(struct ks_heat h, u32 epoch)
 }
 
 /**
- * ks_heat_bin - where the histogram has a page
- * @h:	   the page as it was when it was last seen
+ * ks_heat_bin - get the histogram bin of a page
+ * @h:	   the page, as of its last sample
  * @epoch: the present one
  *
- * Return: the bin, or -1: nowhere, because it is cold.
+ * Return: the bin, or -1 if the page is cold and in none.
  */
 int ks_heat_bin(struct ks_heat h, u32 epoch)
 {
@@ -64,11 +64,11 @@ static u32 floor_of(u8 order, struct ks_limits limits)
 }
 
 /**
- * ks_heat_hot_from - from which heat on does a page become hot?
- * @order:  of the folio that it is the first one of; at most KS_MAX_ORDER
- * @limits: what that takes
+ * ks_heat_hot_from - get the heat at which a page becomes hot
+ * @order:  of the folio; at most KS_MAX_ORDER
+ * @limits: what it takes to be hot
  *
- * Return: heat; it may be more than there is.
+ * Return: heat; it may be more than 32 bits can hold.
  */
 u64 ks_heat_hot_from(u8 order, struct ks_limits limits)
 {
@@ -84,12 +84,12 @@ static bool is_hot(bool was, u32 heat, u8 order, struct ks_limits limits)
 }
 
 /**
- * ks_heat_is_hot - is it one of the hottest?
- * @h:	    the page as it was when it was last seen
+ * ks_heat_is_hot - tell whether a page is hot now
+ * @h:	    the page, as of its last sample
  * @epoch:  the present one
- * @limits: what that takes
+ * @limits: what it takes to be hot
  *
- * Return: true if so.
+ * Return: true if it is.
  */
 bool ks_heat_is_hot(struct ks_heat h, u32 epoch, struct ks_limits limits)
 {
@@ -97,17 +97,17 @@ bool ks_heat_is_hot(struct ks_heat h, u32 epoch, struct ks_limits limits)
 }
 
 /**
- * ks_heat_sample - a page was accessed
+ * ks_heat_sample - count a sample of a page
  * @h:	    the page
  * @epoch:  the present one
- * @order:  of the folio that the page is the first one of; at most KS_MAX_ORDER
+ * @order:  of the folio whose first page this is; at most KS_MAX_ORDER
  * @limits: what it takes to be hot
  *
- * Return: true if it has become hot by that; nobody has been told then.
+ * Return: true if the page has become hot by this sample; no consumer knows of it then.
  */
 bool ks_heat_sample(struct ks_heat *h, u32 epoch, u8 order, struct ks_limits limits)
 {
-	/* It may have become cold, or another folio, without being seen. */
+	/* Unnoticed, it may have become cold or part of another folio. */
 	bool was = h->hot && h->order == order && ks_heat_is_hot(*h, epoch, limits);
 
 	h->heat = min(ks_heat_now(*h, epoch) + BIT_ULL(KS_MAX_ORDER - order), U32_MAX);
@@ -120,10 +120,10 @@ bool ks_heat_sample(struct ks_heat *h, u32 epoch, u8 order, struct ks_limits lim
 }
 
 /**
- * ks_histogram_add - some memory more, or less, is so hot
+ * ks_histogram_add - change the amount of memory in a bin
  * @hist:  of the node
- * @bin:   as ks_heat_bin() says; nothing is done for -1
- * @pages: base pages
+ * @bin:   as from ks_heat_bin(); nothing is done for -1
+ * @pages: base pages; may be negative
  */
 void ks_histogram_add(struct ks_histogram *hist, int bin, long pages)
 {
@@ -137,7 +137,7 @@ void ks_histogram_add(struct ks_histogram *hist, int bin, long pages)
 }
 
 /**
- * ks_histogram_replace - a page was sampled
+ * ks_histogram_replace - update the histogram for a sampled page
  * @hist:   histogram of its node
  * @before: the page as it was
  * @after:  the page as it is; it may have been split or merged
@@ -151,7 +151,7 @@ void ks_histogram_replace(struct ks_histogram *hist, struct ks_heat before,
 }
 
 /**
- * ks_histogram_cool - an epoch ends
+ * ks_histogram_cool - halve the heat of all pages, at the end of an epoch
  * @hist: the histogram of a node
  */
 void ks_histogram_cool(struct ks_histogram *hist)
@@ -164,16 +164,16 @@ void ks_histogram_cool(struct ks_histogram *hist)
 }
 
 /**
- * ks_histogram_threshold - from which heat on is a page one of the hottest?
+ * ks_histogram_threshold - get the heat that the hottest pages have
  * @hist:  how much memory is how hot
- * @pages: how many base pages there is place for
+ * @pages: base pages that may be called hot
  *
- * Within a bin the number of pages that reach a heat is taken to go with 1 / heat, as
- * if each page were twice as hot as the one that ranks twice as high:
+ * Within a bin, the number of pages above a heat is taken to be proportional to 1 / heat,
+ * as if each page were twice as hot as the one at twice its rank:
  *
  *	pages = hotter + bin * (2 * low / heat - 1),  from low to 2 * low
  *
- * Return: heat, from 1 on. If the hottest bin alone has no place, part of that.
+ * Return: heat, at least 1. If not even the hottest bin fits, a heat within that bin.
  */
 u32 ks_histogram_threshold(const struct ks_histogram *hist, unsigned long pages)
 {

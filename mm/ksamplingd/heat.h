@@ -10,18 +10,18 @@
 #define KS_NR_BINS	32
 #define KS_EPOCH_BITS	20
 #define KS_WINDOW_BITS	3
-#define KS_MAX_ORDER	9	/* 2 MiB; what is larger counts as several of these */
+#define KS_MAX_ORDER	9	/* 2 MiB; a larger folio counts as several of these */
 #define KS_MAX_CONSUMERS 4
 
 /**
- * struct ks_heat - one page, or one folio as its first page; all 0: never sampled
+ * struct ks_heat - one page, or one folio by its first page; all 0: never sampled
  * @heat:   at the last sample; halved for each epoch since
  * @epoch:  of the last sample; wraps, but not before the page has been found cold
  * @order:  of the folio that it was counted as
- * @hot:    it was, at the last sample
- * @told:   consumers that know, and have not asked for more time; a bit for each
- * @window: of the last sample, by its lowest bits
- * @word:   all of that, to be read and written at once
+ * @hot:    it was hot at the last sample
+ * @told:   one bit for each consumer that knows and has not asked for another call
+ * @window: of the last sample, lowest bits
+ * @word:   all of these, to be read and written at once
  */
 struct ks_heat {
 	union {
@@ -39,8 +39,8 @@ struct ks_heat {
 
 /**
  * struct ks_limits - what it takes to be hot
- * @heat:    what the hottest that fit into the target have
- * @samples: besides, so many samples are needed
+ * @heat:    lowest heat of the hottest pages that fit into the target
+ * @samples: minimum number of samples
  */
 struct ks_limits {
 	u32 heat;
@@ -49,7 +49,7 @@ struct ks_limits {
 
 /**
  * struct ks_histogram - how much memory is how hot
- * @bin: base pages whose heat has the highest bit n
+ * @bin: base pages whose heat has bit n as its highest
  */
 struct ks_histogram {
 	unsigned long bin[KS_NR_BINS];

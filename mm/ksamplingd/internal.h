@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * ksamplingd: what its parts share. See core.c.
- */
+/* ksamplingd: shared by its parts. See core.c. */
 #ifndef _MM_KSAMPLINGD_INTERNAL_H
 #define _MM_KSAMPLINGD_INTERNAL_H
 
@@ -14,23 +12,23 @@
 #include "source.h"
 
 /**
- * struct ks_knobs - what the administrator has set
- * @tuning:	    quota, policy, sleep, shares, and what a record costs
- * @window_ms:	    how long CPU use is measured before the loop acts
- * @load_period:    events between two samples of loads: to begin with, and with quota 0
- * @store_period:   the same of stores
+ * struct ks_knobs - settings of the administrator
+ * @tuning:	    quota, policy, sleep, shares, and the cost of a record
+ * @window_ms:	    length of a window, after which the loop adapts
+ * @load_period:    events between two samples of loads: at the start, and with quota 0
+ * @store_period:   likewise for stores
  * @ring_pages:	    size of each ring, a power of two
  * @source:	    index into ks_sources
- * @cool_ms:	    how long it takes until heat is halved
- * @hot_target_mb:  how much memory is called hot; 0: what the fast nodes have
- * @hot_samples:    so many samples it takes at least
- * @cpus:	    which are sampled, if @cpus_named
- * @cpus_named:	    otherwise they are those of ks_wanted_cpus()
- * @nodes:	    on whose CPUs the thread runs
+ * @cool_ms:	    time in which heat is halved
+ * @hot_target_mb:  amount of memory that is called hot; 0: as much as the fast nodes have
+ * @hot_samples:    minimum number of samples of a hot page
+ * @cpus:	    the CPUs to sample, if @cpus_named
+ * @cpus_named:	    false: those of ks_wanted_cpus()
+ * @nodes:	    the thread runs on the CPUs of these
  *
- * The thread reads them while they change; each is good alone, a list when its writer has
- * told so. Of those that are about
- * what is sampled, ks_knobs_changed() is to tell it; the others it looks at by itself.
+ * The thread reads them while they change. Each is consistent on its own; a list is once
+ * its writer has called ks_knobs_changed(). That is to be called for all knobs that
+ * concern the rings; the thread polls the others.
  */
 struct ks_knobs {
 	struct ks_tuning tuning;
@@ -49,21 +47,21 @@ struct ks_knobs {
 
 /**
  * struct ks_status - what the thread is doing
- * @source:    what is sampled, NULL if there is nothing
- * @period:    of each kind, events; 0 of one that is not sampled
- * @rings:     how many are open
- * @use_ppm:   what the quota limits, smoothed
- * @now_ppm:   what the quota limits, in the last window
+ * @source:    what is sampled, NULL if nothing is
+ * @period:    of each kind, events; 0 if the kind is not sampled
+ * @rings:     number of open rings
+ * @use_ppm:   use that the quota limits, smoothed, of one CPU
+ * @now_ppm:   the same in the last window
  * @loads_ppm: share of loads in the last window that had records
- * @workload_ppm: what the records of the last window have cost those who are sampled
- * @sleep_us:  between two rounds
- * @rounds:    how many there were
- * @windows:   how many there were
- * @changes:   how often the period was changed
- * @run_ns:    how long the thread has run, since it was started
- * @wall_ns:   how long ago that was
+ * @workload_ppm: what the records of the last window have cost the sampled programs
+ * @sleep_us:  sleep between two rounds
+ * @rounds:    number of rounds
+ * @windows:   number of windows
+ * @changes:   number of changes of the period
+ * @run_ns:    CPU time of the thread
+ * @wall_ns:   time since its start
  *
- * Written by the thread alone; anybody may read it at any time.
+ * Only the thread writes; anything may read at any time.
  */
 struct ks_status {
 	const struct ks_source *source;

@@ -6,7 +6,7 @@
  * one of its pages is sampled for the first time, and freed when all of them are cold or
  * sampling ends. So heat takes memory only while sampling is on, and only for memory in use.
  *
- * Heat belongs to the contents of a page (R-29). It moves along when a folio is migrated,
+ * Heat belongs to the contents of a page. It moves along when a folio is migrated,
  * and is dropped when a page is freed. When a folio is split, its first page keeps the
  * heat until it is sampled again or freed, and the others start cold. Pages that are
  * copied into a larger folio do not bring their heat along. A hugetlb page keeps its heat
@@ -307,8 +307,8 @@ static void tell(const struct ks_hot_page *page, unsigned long slots)
 /* ---------------------------------- Samples ---------------------------------- */
 
 /*
- * Without free memory the sample is dropped; reclaim would cost more than it is worth. A
- * migration within reclaim must not use the reserves either. Called under RCU.
+ * Return: NULL rather than reclaim for it. Nor may a migration within reclaim use the reserves.
+ * Called under RCU.
  */
 static struct ks_heat *add_block(unsigned long index)
 {
@@ -407,10 +407,7 @@ enum ks_discard ks_pages_sample(u64 phys, int from_nid, bool store)
 		first = old.window != window;
 		new.window = window;
 		ask = whom_to_tell(&new, entered, first);
-		/*
-		 * Fully ordered: the epoch is visible before a word that uses it, see
-		 * hot_show().
-		 */
+		/* Ordered after the epoch that it holds, see hot_show(). */
 	} while (!try_cmpxchg(&place->word, &old.word, new.word));
 	rcu_read_unlock();
 	ks_histogram_replace(&own_node(page.nid)->hist, old, new, ks_epoch);
@@ -588,9 +585,7 @@ static void set_threshold(void)
 	WRITE_ONCE(ks_limits.heat, ks_histogram_threshold(&sum, ks_target));
 }
 
-/*
- * Clears cold words, and bits of slots that are cleaned. Return: false if all words are cold.
- */
+/* Clears cold words, and bits of stale slots. Return: false if all words are cold. */
 static bool sweep_block(struct ks_heat *block)
 {
 	struct ks_heat old, new;
@@ -821,10 +816,7 @@ static int hot_show(struct seq_file *m, void *v)
 	guard(rcu)();
 	block = xa_load(&ks_blocks, index);
 	for (i = 0; block && i < BLOCK_PAGES; i++) {
-		/*
-		 * Pairs with the cmpxchg() of ks_pages_sample(): ks_epoch is read after
-		 * the word.
-		 */
+		/* Pairs with ks_pages_sample(): ks_epoch is read after the word. */
 		h.word = smp_load_acquire(&block[i].word);
 		show_if_hot(m, index * BLOCK_PAGES + i, h);
 	}

@@ -15,20 +15,20 @@ struct folio;
 
 extern const struct seq_operations ks_hot_pages_sops;
 
-/* Why a sample says nothing of a page. */
+/* Why a sample could not be counted. */
 enum ks_discard {
 	KS_NOT_DISCARDED,
 	KS_NO_ADDRESS,		/* no physical address: the page was gone by then */
-	KS_NO_PAGE,		/* an address that is not one of memory in use */
-	KS_NO_MEMORY,		/* nowhere to note it */
-	KS_BAD_RECORD,		/* not what a sample looks like */
-	KS_NOT_MEMORY,		/* a cache had it, or it is not known who had */
-	KS_KERNEL,		/* an address of the kernel */
+	KS_NO_PAGE,		/* not an address of memory in use */
+	KS_NO_MEMORY,		/* no memory for its heat */
+	KS_BAD_RECORD,		/* record of the wrong size */
+	KS_NOT_MEMORY,		/* from a cache, or from an unknown source */
+	KS_KERNEL,		/* address of the kernel */
 	KS_NR_DISCARDS,
 };
 
 /**
- * struct ks_follower - somebody who wants to know what becomes of all pages
+ * struct ks_follower - callbacks for what happens to any page
  * @freed: as ksamplingd_freed(), by pfn
  * @moved: as ksamplingd_migrated()
  *
