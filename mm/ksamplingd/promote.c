@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ksamplingd: pages of slow memory that become hot are moved to fast memory (R-31).
+ * ksamplingd: promotion of hot pages from slow to fast memory.
  *
- * The sampler tells of a page that has become hot. If it was sampled in more than one window,
- * and is on a node that is to be emptied, which is not of the top tier, it goes to the queue
- * of that node. The thread
- * kspromoted takes it from there, outside of the sampler's quota and with a rate of its
- * own, looks whether all of that still holds, and migrates it to the node of the top tier
- * that is nearest to the CPU which was seen to use it. It does as many as a batch has
- * place for at once, so that they share what it takes to flush TLBs. Folios go as a whole.
+ * The sampler calls hot() for a page that has become hot. If the page was sampled in more
+ * than one window, and its node is to be emptied and not of the top tier, the page goes to
+ * the queue of that node. The thread kspromoted takes it from there, outside of the sampler's
+ * quota and with a rate of its own, checks that all of this still holds, and migrates the
+ * page to the top-tier node nearest to the CPU that was seen to use it. It migrates in
+ * batches, which share the cost of TLB flushes. Folios are migrated as a whole.
  *
- * Where there is no room, kswapd is woken, which demotes what is cold if that is allowed
- * (/sys/kernel/mm/numa/demotion_enabled). Then memory down to the low watermark is used,
- * below which it goes to work by itself; otherwise the high one is kept, so that nothing
- * is reclaimed for what is promoted. What cannot be migrated at the moment is tried again.
+ * If the target node has no room, kswapd is woken up, which demotes cold pages if
+ * demotion is enabled (/sys/kernel/mm/numa/demotion_enabled). In that case promotion uses
+ * memory down to the low watermark, below which kswapd starts by itself. Otherwise it
+ * stops at the high watermark, so that nothing is reclaimed for promoted pages. A page
+ * that cannot be migrated at the moment is tried again.
  *
- * Of all that was told (base pages), it is known at any time what has become of it:
+ * At any time, all base pages that hot() has counted are accounted for:
  *
  *	told = promoted + failed, by reason + dropped + queued
  *
- * A page that comes back soon is remembered, see promote_past.c.
+ * Pages that are demoted again soon are remembered, see promote_past.c.
  *
- * Locking: ks_control (a mutex, may sleep) for start and stop. ks_lock (a spinlock) for the
- * queues and what is counted; nothing is done under it. A batch and the rate are the
- * thread's own.
+ * Locking: ks_control (a mutex, may sleep) serializes start and stop. ks_lock (a
+ * spinlock) protects the queues and counters and is held for nothing else. The batch and
+ * the rate belong to the thread.
  */
 #include <linux/atomic.h>
 #include <linux/capability.h>
@@ -53,7 +53,7 @@
 #include <linux/sysctl.h>
 #include <linux/vmstat.h>
 #include <linux/wait.h>
-/* It needs mm.h. */
+/* Needs mm.h. */
 #include <linux/compaction.h>
 
 #include "../internal.h"
@@ -65,25 +65,25 @@
 #define CREATE_TRACE_POINTS
 #include <trace/events/ksamplingd_promote.h>
 
-#define BATCH_PAGES	512		/* base pages; a huge page may come on top */
-#define MOST_USERS	8		/* mappings of a page that is promoted */
-#define UNLISTED_TRIES	2		/* until it is looked for on CPUs */
-#define DRAIN_S		10		/* between two of these looks */
-#define NAP_MS		10		/* when there is nothing that can be done now */
+#define BATCH_PAGES	512		/* base pages; a huge page may exceed it */
+#define MOST_USERS	8		/* maximum mappings of a promoted page */
+#define UNLISTED_TRIES	2		/* tries before per-CPU lists are drained */
+#define DRAIN_S		10		/* at least, between two drains */
+#define NAP_MS		10		/* sleep when nothing can be done now */
 
-/* Why a page is not promoted. As events of vm_event_item.h, in that order. */
+/* Why a page is not promoted. In the order of the events in vm_event_item.h. */
 enum ks_failure {
 	KS_NO_FAILURE,
 	KS_GONE,		/* freed, or moved to another node */
 	KS_COLD,
-	KS_BARRED,		/* it came back, and is not hot enough for one that did */
-	KS_ORDER,		/* split, or merged, since */
-	KS_PINNED,		/* mlocked, or for a device */
-	KS_SPECIAL,		/* not memory of programs, or none that is migrated */
-	KS_SHARED,		/* by too many */
+	KS_BARRED,		/* it was demoted soon, and is not hot enough for another try */
+	KS_ORDER,		/* split or merged since */
+	KS_PINNED,		/* mlocked, or pinned for DMA */
+	KS_SPECIAL,		/* not memory of programs, or not migratable */
+	KS_SHARED,		/* mapped by too many */
 	KS_POLICY,		/* mempolicy or cpuset of a user */
-	KS_BUSY,		/* somebody else has to do with it, at all tries */
-	KS_NO_ROOM,		/* likewise */
+	KS_BUSY,		/* in use otherwise, or dirty, at all tries */
+	KS_NO_ROOM,		/* no room on the target, at all tries */
 	KS_NR_FAILURES,
 };
 
@@ -101,16 +101,16 @@ static const char *const reasons[KS_NR_FAILURES] = {
 };
 
 /**
- * struct ks_item - one of a batch
- * @c:	    what it was in the queue
+ * struct ks_item - a page of a batch
+ * @c:	    its candidate
  * @folio:  isolated
- * @memcg:  to which it is charged; with a reference
- * @nid:    where it is
- * @target: where it goes
- * @heat:   as it is now
+ * @memcg:  of the folio; with a reference
+ * @nid:    node of the folio
+ * @target: node to migrate to
+ * @heat:   present heat
  * @was_active: it was on the active list
- * @sent:   it was to be migrated
- * @moved:  it is there
+ * @sent:   it was passed to migrate_pages()
+ * @moved:  it has been migrated
  */
 struct ks_item {
 	struct ks_candidate *c;
@@ -125,10 +125,10 @@ struct ks_item {
 };
 
 /**
- * struct ks_batch - what is migrated at once
- * @item:  so many
- * @nr:	   of them
- * @pages: base pages
+ * struct ks_batch - pages that are migrated together
+ * @item:  the pages
+ * @nr:	   number of items
+ * @pages: the same in base pages
  */
 struct ks_batch {
 	struct ks_item item[BATCH_PAGES];
@@ -137,9 +137,9 @@ struct ks_batch {
 };
 
 /**
- * struct ks_promote_counts - what has become of what was told, base pages
- * @told:     in all
- * @promoted: are on fast memory now
+ * struct ks_promote_counts - what has become of hot pages, base pages
+ * @told:     of nodes to be emptied, and sampled in more than one window
+ * @promoted: migrated to fast memory
  * @dropped:  the queue was full, or promotion was switched off
  * @failed:   by reason
  */
@@ -161,16 +161,16 @@ static struct task_struct *ks_promoter;
 static DECLARE_WAIT_QUEUE_HEAD(ks_wait);
 
 static DEFINE_SPINLOCK(ks_lock);
-static struct ks_queue *ks_queues;		/* by node */
+static struct ks_queue *ks_queues;		/* by node; under ks_lock */
 static struct ks_promote_counts ks_promoted;
 static atomic_long_t ks_returned;		/* base pages */
 
-/* The thread's own, or while there is none. */
+/* Owned by the thread, or by start() while there is none. */
 static struct ks_batch *ks_batch;
 static struct ks_rate ks_rate;
 static struct ks_returns ks_returns;
-static int ks_next_nid;				/* whose turn it is */
-static bool ks_saw_unlisted;			/* a page that was on no list of reclaim */
+static int ks_next_nid;				/* the node that is next */
+static bool ks_saw_unlisted;			/* a page was on no LRU list */
 static u64 ks_next_drain_s;
 
 static bool is_source(int nid)
@@ -206,7 +206,7 @@ static enum ks_answer hot(struct ks_consumer *consumer, const struct ks_hot_page
 
 	if (!is_source(page->nid))
 		return KS_DONE;
-	/* What is read from one end to the other is used often, but for a moment. */
+	/* A page that is read once, sequentially, has many samples within one window only. */
 	if (!page->again)
 		return KS_LATER;
 	allowed = ks_past_allows(ks_past_of(page->pfn), ktime_get_seconds(), page->heat,
@@ -266,7 +266,7 @@ static const struct ks_follower follower = {
 
 /* -------------------------------- A second look -------------------------------- */
 
-/* The node of the top tier that is nearest to who uses it. */
+/* Return: the top-tier node nearest to the CPU that uses the page, or NUMA_NO_NODE. */
 static int target_of(int nid, int from_nid)
 {
 	int from = from_nid == NUMA_NO_NODE ? nid : from_nid;
@@ -287,7 +287,7 @@ static bool can_demote(int nid)
 	return READ_ONCE(numa_demotion_enabled) && next_demotion_node(nid) != NUMA_NO_NODE;
 }
 
-/* Some zone has that much more than what it is to keep, and so much of it in one piece. */
+/* Some zone can take the pages, with that order, above the watermark that it is to keep. */
 static bool has_room(int nid, unsigned int order, unsigned long pages)
 {
 	struct zone *zones = NODE_DATA(nid)->node_zones, *zone;
@@ -330,7 +330,7 @@ static bool policy_allows(const struct mempolicy *pol, int nid, int target)
 		return !node_isset(nid, pol->nodes) || node_isset(target, pol->nodes);
 	case MPOL_INTERLEAVE:
 	case MPOL_WEIGHTED_INTERLEAVE:
-		/* It is where it is so that it is spread. */
+		/* Its place serves to spread the pages. */
 		return false;
 	default:
 		return true;
@@ -338,7 +338,7 @@ static bool policy_allows(const struct mempolicy *pol, int nid, int target)
 }
 
 #ifdef CONFIG_MEMCG
-/* The one task that stands for all who have these mappings. */
+/* mm->owner stands for all tasks of the mm. */
 static bool owner_allows(struct mm_struct *mm, bool has_policy, int nid, int target)
 {
 	struct task_struct *owner;
@@ -368,10 +368,10 @@ static bool owner_allows(struct mm_struct *mm, bool has_policy, int nid, int tar
 #endif
 
 /**
- * struct ks_users - who maps a folio
- * @nid:    where it is
- * @target: where it is to go
- * @why:    somebody has something against that
+ * struct ks_users - state of a walk over the mappings of a folio
+ * @nid:    node of the folio
+ * @target: node to migrate to
+ * @why:    why a mapping forbids that
  */
 struct ks_users {
 	int nid;
@@ -379,7 +379,7 @@ struct ks_users {
 	enum ks_failure why;
 };
 
-/* With the mmap lock: it keeps the policy. */
+/* Called with the mmap lock held, which keeps the policy. */
 static enum ks_failure ask_user(struct folio *folio, struct vm_area_struct *vma,
 				unsigned long addr, int nid, int target)
 {
@@ -391,7 +391,7 @@ static enum ks_failure ask_user(struct folio *folio, struct vm_area_struct *vma,
 		return KS_PINNED;
 	if (!vma_migratable(vma))
 		return KS_SPECIAL;
-	/* It is for all who run it. */
+	/* Shared code serves all processes that run it, not just the CPU that was seen. */
 	if (folio_is_file_lru(folio) && vma->vm_flags & VM_EXEC &&
 	    folio_likely_mapped_shared(folio))
 		return KS_SHARED;
@@ -410,13 +410,13 @@ static bool look_at_user(struct folio *folio, struct vm_area_struct *vma, unsign
 	struct ks_users *users = data;
 	bool mapped = false;
 
-	/* To the end, which leaves no lock. */
+	/* Walk to the end: only that drops the page table lock. */
 	while (page_vma_mapped_walk(&walk))
 		mapped = true;
-	/* It has its own copy. */
+	/* This mm has its own copy. */
 	if (!mapped)
 		return true;
-	/* Who has that lock may wait for the one that is held here. */
+	/* Its holder may wait for the rmap lock that is held here. */
 	if (!mmap_read_trylock(vma->vm_mm)) {
 		users->why = KS_BUSY;
 		return false;
@@ -426,7 +426,7 @@ static bool look_at_user(struct folio *folio, struct vm_area_struct *vma, unsign
 	return !users->why;
 }
 
-/* Has anybody who maps it something against its going there? */
+/* Return: why a mapping of the folio forbids to migrate it, or 0. */
 static enum ks_failure look_at_users(struct folio *folio, int nid, int target)
 {
 	struct ks_users users = { .nid = nid, .target = target };
@@ -434,7 +434,7 @@ static enum ks_failure look_at_users(struct folio *folio, int nid, int target)
 		.rmap_one = look_at_user,
 		.arg = &users,
 		.try_lock = true,
-		/* Nothing else keeps that: who maps the folio may go at any time. */
+		/* This lock is needed: the folio may be unmapped at any time. */
 		.anon_lock = folio_lock_anon_vma_read,
 	};
 
@@ -446,19 +446,19 @@ static enum ks_failure look_at_users(struct folio *folio, int nid, int target)
 	return walk.contended ? KS_BUSY : users.why;
 }
 
-/* On no list of reclaim: on its way there, or not meant to be. */
+/* Not on an LRU list: not there yet, or not meant to be. */
 static enum ks_failure why_not_lru(struct folio *folio, u8 tries)
 {
 	if (folio_test_slab(folio) || page_has_type(&folio->page) ||
 	    !READ_ONCE(folio->mapping) || __folio_test_movable(folio))
 		return KS_SPECIAL;
-	/* Others have it for less than that. */
+	/* A page on its way to a list is there sooner. */
 	if (tries >= UNLISTED_TRIES)
 		ks_saw_unlisted = true;
 	return KS_BUSY;
 }
 
-/* Besides those who map it, the page cache, and the one here. */
+/* References besides the mappings, the page cache, and the one of the caller. */
 static bool has_other_references(struct folio *folio)
 {
 	int refs = folio_mapcount(folio) + folio_test_private(folio) + 1;
@@ -495,10 +495,10 @@ static enum ks_failure look_at_folio(struct folio *folio, const struct ks_candid
 		return why_not_lru(folio, c->tries);
 	if (has_too_many_users(folio))
 		return KS_SHARED;
-	/* Do not unmap it to find that out. */
+	/* Migration would only find these after unmapping it. */
 	if (has_other_references(folio))
 		return KS_BUSY;
-	/* Not every filesystem can move what is dirty without waiting. */
+	/* Not every filesystem can migrate dirty folios without waiting. */
 	if (folio_test_writeback(folio) || (folio_is_file_lru(folio) && folio_test_dirty(folio)))
 		return KS_BUSY;
 	return KS_NO_FAILURE;
@@ -510,20 +510,20 @@ static enum ks_failure isolate(struct ks_item *item)
 
 	if (!folio_isolate_lru(folio))
 		return KS_BUSY;
-	/* mlocked since it was looked at; while it is isolated that does not change. */
+	/* It was mlocked in between. While it is isolated, this cannot change. */
 	if (folio_test_unevictable(folio)) {
 		folio_putback_lru(folio);
 		return KS_PINNED;
 	}
 	node_stat_mod_folio(folio, NR_ISOLATED_ANON + folio_is_file_lru(folio),
 			    folio_nr_pages(folio));
-	/* Reclaim has not seen yet that it is used; it shall not be the next to be demoted. */
+	/* Reclaim does not know yet that it is used, and must not demote it next. */
 	item->was_active = folio_test_active(folio);
 	folio_set_active(folio);
 	return KS_NO_FAILURE;
 }
 
-/* Return: 0, with the folio isolated; or why it cannot be promoted. */
+/* Return: 0 with the folio isolated, or why it cannot be promoted. */
 static enum ks_failure prepare(struct ks_item *item, u32 more_pages)
 {
 	const struct ks_candidate *c = item->c;
@@ -532,7 +532,7 @@ static enum ks_failure prepare(struct ks_item *item, u32 more_pages)
 	item->heat = ks_pages_hot_heat(c->pfn, c->order);
 	item->target = target_of(item->nid, c->from_nid);
 	item->folio = ks_pages_folio(c->pfn);
-	/* Who splits or migrates it lets nobody else get a reference. */
+	/* A split or a migration in progress lets nobody else get a reference. */
 	if (!item->folio)
 		return item->heat ? KS_BUSY : KS_GONE;
 
@@ -549,14 +549,14 @@ static enum ks_failure prepare(struct ks_item *item, u32 more_pages)
 	}
 	if (!why)
 		why = isolate(item);
-	/* Whoever has isolated it has another reference. */
+	/* Isolation has taken a reference of its own. */
 	folio_put(item->folio);
 	return why;
 }
 
 /* ----------------------------------- Batches ----------------------------------- */
 
-/* Return: what is next, or NULL: there is nothing now. */
+/* Return: the next candidate, or NULL if there is none now. */
 static struct ks_candidate *take_next(int *nid)
 {
 	struct ks_candidate *c = NULL;
@@ -585,7 +585,7 @@ static bool is_for_now(enum ks_failure why)
 	return why == KS_BUSY || why == KS_NO_ROOM;
 }
 
-/* A candidate was tried. If that may do another time, it is told of again while it is hot. */
+/* Ends a try of a candidate, which is queued again if it may succeed later. */
 static void settle(int nid, struct ks_candidate *c, enum ks_failure why)
 {
 	unsigned long pfn = c->pfn, pages = BIT(c->order);
@@ -605,7 +605,10 @@ static void settle(int nid, struct ks_candidate *c, enum ks_failure why)
 	}
 	spin_unlock(&ks_lock);
 
-	/* What is cold may become hot before somebody sees that it was not. */
+	/*
+	 * Ask for another call while the page is hot. A cold page may become hot again
+	 * before a sample finds that it was cold.
+	 */
 	if (done && (is_for_now(why) || why == KS_COLD))
 		ksamplingd_ask_again(&consumer, pfn);
 }
@@ -625,7 +628,7 @@ static void count_success(const struct ks_item *item)
 #endif
 }
 
-/* As many as there are, may go now, and have place. Return: was one looked at? */
+/* Fills a batch with pages that can be migrated now. Return: true if any was tried. */
 static bool gather(struct ks_batch *b)
 {
 	struct ks_item *item;
@@ -661,7 +664,7 @@ static bool gather(struct ks_batch *b)
 	return looked;
 }
 
-/* There, or not at all; and nothing is reclaimed for it. */
+/* Allocates on that node or not at all, and without reclaim. */
 static struct folio *new_folio(struct folio *old, unsigned long nid)
 {
 	unsigned int order = folio_order(old);
@@ -723,7 +726,7 @@ static void settle_item(struct ks_item *item)
 	settle(item->nid, c, item->moved ? KS_NO_FAILURE : KS_BUSY);
 }
 
-/* Return: was there something to do? */
+/* Return: true if there was something to do. */
 static bool one_batch(struct ks_batch *b)
 {
 	bool any;
@@ -754,7 +757,7 @@ static bool has_work(void)
 	return has;
 }
 
-/* Nobody says when it is time for what is to be tried again. */
+/* Nothing wakes the thread up when a retry is due. */
 static long most_jiffies_to_wait(void)
 {
 	bool queued = false;
@@ -767,7 +770,7 @@ static long most_jiffies_to_wait(void)
 	return queued ? nsecs_to_jiffies(KS_RETRY_NS) : HZ;
 }
 
-/* Of nodes that have come, too. Without memory for it, nothing is promoted from there. */
+/* Also for nodes that were added. Without memory for a queue, its node is not emptied. */
 static void make_queues(void)
 {
 	struct ks_candidate *slots;
@@ -786,7 +789,7 @@ static void make_queues(void)
 	}
 }
 
-/* Once in a second */
+/* Called once in a second. */
 static void look_back(u64 *promoted, long *returned)
 {
 	u64 now_s = ktime_get_seconds(), up;
@@ -802,7 +805,7 @@ static void look_back(u64 *promoted, long *returned)
 	ks_returns_window(&ks_returns, now_s);
 
 	make_queues();
-	/* It may be one that waits on its CPU for some others, to be put on a list. */
+	/* The page may wait in a per-CPU batch for others to come. */
 	if (ks_saw_unlisted && now_s >= ks_next_drain_s) {
 		lru_add_drain_all();
 		ks_next_drain_s = now_s + DRAIN_S;
@@ -811,7 +814,7 @@ static void look_back(u64 *promoted, long *returned)
 	ks_past_sweep(now_s);
 }
 
-/* If sampling was off in between, nobody told what became of pages. */
+/* If sampling was off in between, pages have changed unnoticed. */
 static void forget_run(u32 *run)
 {
 	u32 now = ks_pages_run();
@@ -832,7 +835,7 @@ static int kspromoted(void *data)
 	while (!kthread_freezable_should_stop(NULL)) {
 		wait_event_freezable_timeout(ks_wait, kthread_should_stop() || has_work(),
 					     most_jiffies_to_wait());
-		/* Before something is promoted that is to be remembered */
+		/* Before anything is promoted that is to be remembered. */
 		forget_run(&run);
 		if (time_after_eq(jiffies, next)) {
 			look_back(&promoted, &returned);
@@ -846,7 +849,7 @@ static int kspromoted(void *data)
 
 /* ------------------------------- Start and stop ------------------------------- */
 
-/* Nobody uses them any more. */
+/* The queues are not in use any more. */
 static void drop_queues(void)
 {
 	struct ks_queue *queues = ks_queues;
@@ -890,7 +893,7 @@ static int make_all(void)
 	return 0;
 }
 
-/* The consumer is not registered any more. */
+/* The consumer must be unregistered. */
 static void end_thread(void)
 {
 	kthread_stop(ks_promoter);
@@ -906,7 +909,7 @@ static void stop(void)
 	end_thread();
 }
 
-/* Which of them are wanted may change while it promotes. */
+/* Of all nodes: which ones are wanted may change while promotion is on. */
 static bool has_lower_tier(void)
 {
 	int nid;
@@ -974,7 +977,7 @@ static int change_rate(const struct ctl_table *table, int write, void *buffer, s
 	return ks_sysctl_number(table, write, buffer, lenp, ppos, NULL, NULL);
 }
 
-/* An empty list stands for all of lower tiers. What was not told of is told of now. */
+/* An empty list means all nodes of lower tiers. Registering anew offers all hot pages again. */
 static int set_nodes(unsigned long *list)
 {
 	bool named = !bitmap_empty(list, MAX_NUMNODES);
@@ -993,7 +996,7 @@ static int set_nodes(unsigned long *list)
 	if (!ks_promoter)
 		return 0;
 	err = ksamplingd_register(&consumer);
-	/* Somebody else was faster. */
+	/* All slots are taken by now. */
 	if (err)
 		end_thread();
 	return err;
@@ -1079,7 +1082,7 @@ static int __init ks_promote_init(void)
 	struct dentry *dir = debugfs_lookup("ksamplingd", NULL);
 
 	register_sysctl_init("vm/ksamplingd", ks_promote_sysctls);
-	/* It is there unless there is no debugfs. */
+	/* The directory exists unless debugfs does not. */
 	if (!IS_ERR_OR_NULL(dir)) {
 		debugfs_create_file("promotion", 0400, dir, NULL, &promotion_fops);
 		dput(dir);

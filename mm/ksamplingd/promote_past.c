@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ksamplingd: what is remembered of pages that were promoted (R-31), by physical address.
+ * ksamplingd: the past of promoted pages, by physical address.
  *
- * A page has a word of 4 bytes, in blocks for 2 MiB of memory; a block is there as long as
- * something is to be remembered of one of its pages. As heat does, see pages.c, it belongs
- * to what is in the page: it moves along, and is gone when the page is freed.
+ * Each page has a word of 4 bytes, in blocks for 2 MiB of memory. A block exists as long
+ * as one of its pages has a past. As with heat (see pages.c), the past belongs to the
+ * contents of a page: it moves along, and is dropped when the page is freed.
  *
- * Words are changed by who migrates or frees the page, which is one at a time, and by the
- * sweep, which takes only what it has seen. If a block is found empty while something comes
- * into it, that is lost. So is what there is no memory for.
+ * A word is changed by whatever migrates or frees the page, one at a time, and by the sweep,
+ * which clears only values that it has seen. A past that comes into a block while the sweep
+ * finds it empty is lost, as is one for which there is no memory.
  *
- * Locking: blocks are found, and stay while they are in use, under RCU. The lock of
- * ks_pasts, with interrupts off, is for who adds or takes away one.
+ * Locking: RCU protects the lookup and use of blocks. The lock of ks_pasts, with
+ * interrupts off, serializes adding and removing them.
  */
 #include <linux/atomic.h>
 #include <linux/cleanup.h>
@@ -24,13 +24,13 @@
 #include "promote_past.h"
 
 #define BLOCK_PAGES	BIT(KS_MAX_ORDER)
-#define SWEEP_BLOCKS	64		/* of 2 KiB, at a time */
+#define SWEEP_BLOCKS	64		/* of 2 KiB, in one sweep */
 
 static DEFINE_XARRAY_FLAGS(ks_pasts, XA_FLAGS_LOCK_IRQ);
 static atomic_long_t ks_nr_pasts;
-static unsigned long ks_past_next;	/* block at which the sweep goes on */
+static unsigned long ks_past_next;	/* the sweep continues at this block */
 
-/* Under RCU. */
+/* Called under RCU. */
 static struct ks_past *place_of(unsigned long pfn)
 {
 	struct ks_past *block = xa_load(&ks_pasts, pfn / BLOCK_PAGES);
@@ -38,7 +38,7 @@ static struct ks_past *place_of(unsigned long pfn)
 	return block ? &block[pfn % BLOCK_PAGES] : NULL;
 }
 
-/* Under RCU. */
+/* Called under RCU. */
 static struct ks_past *add_block(unsigned long index)
 {
 	const gfp_t gfp = GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC;
@@ -72,11 +72,11 @@ static void drop_block(unsigned long index)
 }
 
 /**
- * ks_past_of - what is known of a page?
+ * ks_past_of - get the past of a page
  * @pfn: first page of a folio
  *
  * Context: any but NMI.
- * Return: that; all 0: nothing.
+ * Return: its past; all 0 if it has none.
  */
 struct ks_past ks_past_of(unsigned long pfn)
 {
@@ -90,11 +90,11 @@ struct ks_past ks_past_of(unsigned long pfn)
 }
 
 /**
- * ks_past_take - what was in a page is gone
+ * ks_past_take - the contents of a page are gone: take its past
  * @pfn: first page of a folio
  *
  * Context: any but NMI.
- * Return: what was known of it.
+ * Return: its past.
  */
 struct ks_past ks_past_take(unsigned long pfn)
 {
@@ -108,9 +108,9 @@ struct ks_past ks_past_take(unsigned long pfn)
 }
 
 /**
- * ks_past_give - something comes into a page
+ * ks_past_give - a page gets new contents: set its past
  * @pfn: first page of a folio
- * @p:	 what is known of it
+ * @p:	 their past
  *
  * Context: any but NMI.
  */
@@ -128,7 +128,7 @@ void ks_past_give(unsigned long pfn, struct ks_past p)
 		WRITE_ONCE(place->word, p.word);
 }
 
-/* Return: false if there is nothing to be remembered in the block. */
+/* Return: false if no page of the block has a past. */
 static bool sweep_block(struct ks_past *block, u64 now_s)
 {
 	bool used = false;
@@ -146,10 +146,10 @@ static bool sweep_block(struct ks_past *block, u64 now_s)
 }
 
 /**
- * ks_past_sweep - forget what is over, in a part of all blocks
+ * ks_past_sweep - forget pasts that are over, in a part of all blocks
  * @now_s: time
  *
- * Context: process context; one at a time.
+ * Context: process context; callers serialize themselves.
  */
 void ks_past_sweep(u64 now_s)
 {
@@ -157,7 +157,7 @@ void ks_past_sweep(u64 now_s)
 	int left;
 
 	for (left = SWEEP_BLOCKS; left; left--) {
-		/* Nobody else takes one away. */
+		/* Nothing else removes blocks meanwhile. */
 		block = xa_find(&ks_pasts, &ks_past_next, ULONG_MAX, XA_PRESENT);
 		if (!block) {
 			ks_past_next = 0;
@@ -171,9 +171,9 @@ void ks_past_sweep(u64 now_s)
 }
 
 /**
- * ks_past_drop_all - forget everything
+ * ks_past_drop_all - forget all pasts
  *
- * Context: process context; one at a time, and not while it is swept.
+ * Context: process context; callers serialize this with itself and ks_past_sweep().
  */
 void ks_past_drop_all(void)
 {
@@ -187,7 +187,7 @@ void ks_past_drop_all(void)
 }
 
 /**
- * ks_past_bytes - memory that this takes
+ * ks_past_bytes - get the memory used by pasts
  *
  * Return: bytes.
  */

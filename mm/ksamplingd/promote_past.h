@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * What is remembered of pages that were promoted. See promote_past.c.
- */
+/* The past of promoted pages. See promote_past.c. */
 #ifndef _MM_KSAMPLINGD_PROMOTE_PAST_H
 #define _MM_KSAMPLINGD_PROMOTE_PAST_H
 

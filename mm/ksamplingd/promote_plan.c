@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ksamplingd: which pages are promoted next, and how many (R-31). Arithmetic only: it
- * knows no page, no clock and no lock; promote.c has these.
+ * ksamplingd: which pages are promoted next, and how many. Arithmetic only: it knows no
+ * page, no clock and no lock; promote.c has these. Locking: the caller's.
  *
- * A node has a queue of candidates. A slot of it is free, fresh, waiting for another try,
- * or taken by who tries. It counts as queued until that one is done with it, so what was
- * told is at any time what was promoted, has failed, was dropped, or is queued. All that
- * wait do so for the same time, hence they are in the right order by themselves. A queue
- * that is full refuses what comes: who is refused is asked again while it is hot.
+ * Each node has a queue of candidates. A slot is free, fresh, waiting for another try, or
+ * taken by the promoter. A candidate counts as queued until the promoter is done with it,
+ * so at any time every candidate is promoted, failed, dropped or queued. All retries wait
+ * for the same time, so the waiting list is sorted without effort. A full queue refuses
+ * new candidates; the sampler offers them again while they are hot.
  *
- * The rate is kept by bytes that come with time, as many as a tenth of a second gives, or
- * 2 MiB if that is more. As long as there is any, the next folio goes, and what it takes
- * too much is taken from the next ones.
+ * The rate is a budget of bytes that grows with time, up to what a tenth of a second
+ * gives, or 2 MiB if that is more. While it is positive, the next folio goes; a folio
+ * larger than the budget makes it negative, and the next ones wait.
  *
- * A page that is promoted and comes back within a minute was not worth it. It has to be
- * twice as hot the next time, then four times, at most eight times, until it has been left
- * alone for ten minutes. If that are too many of all, the rate is halved at the end of each
- * half minute, down to a sixteenth, and doubled again when they are less than half of what
- * is too many.
+ * A page that is promoted and comes back within a minute was not worth it. The next time
+ * it must be twice as hot, then four times, at most eight times, until it has been left
+ * alone for ten minutes. If too large a share of all promoted pages comes back, the rate
+ * is halved at the end of each half minute, down to a sixteenth, and doubled again when
+ * the share is below half of that limit.
  */
 #include <linux/bits.h>
 #include <linux/limits.h>
@@ -57,10 +57,10 @@ static struct ks_candidate *remove_first(struct ks_queue *q, struct ks_line *lin
 }
 
 /**
- * ks_queue_init - begin with no candidates
+ * ks_queue_init - initialize an empty queue
  * @q:	   the queue
- * @slots: so many
- * @nr:	   of them; less than KS_NO_SLOT
+ * @slots: memory for the candidates
+ * @nr:	   number of slots; less than KS_NO_SLOT
  */
 void ks_queue_init(struct ks_queue *q, struct ks_candidate *slots, u32 nr)
 {
@@ -75,12 +75,12 @@ void ks_queue_init(struct ks_queue *q, struct ks_candidate *slots, u32 nr)
 }
 
 /**
- * ks_queue_put - a candidate comes
+ * ks_queue_put - add a candidate
  * @q:	      queue of its node
  * @pfn:      first page
  * @order:    of the folio
  * @from_nid: node of the CPU that uses it, or NUMA_NO_NODE
- * @heat:     as it is now
+ * @heat:     present heat
  *
  * Return: false if the queue is full.
  */
@@ -106,11 +106,11 @@ static bool is_due(const struct ks_queue *q, u64 now_ns)
 }
 
 /**
- * ks_queue_has - is there something to be tried?
+ * ks_queue_has - tell whether a candidate can be tried
  * @q:	    the queue
  * @now_ns: time
  *
- * Return: true if so.
+ * Return: true if there is one.
  */
 bool ks_queue_has(const struct ks_queue *q, u64 now_ns)
 {
@@ -118,14 +118,14 @@ bool ks_queue_has(const struct ks_queue *q, u64 now_ns)
 }
 
 /**
- * ks_queue_take - try the next one
+ * ks_queue_take - take the next candidate to try
  * @q:	    the queue
  * @now_ns: time
  *
- * Those whose time has come again go first, as they are the older ones.
+ * Retries that are due go first, as they are older.
  *
- * Return: the candidate, which keeps its slot until ks_queue_done(), or is given back by
- * ks_queue_again() or ks_queue_back(); NULL: there is none now.
+ * Return: the candidate, or NULL if there is none now. It keeps its slot until
+ * ks_queue_done(), ks_queue_again() or ks_queue_back().
  */
 struct ks_candidate *ks_queue_take(struct ks_queue *q, u64 now_ns)
 {
@@ -133,12 +133,12 @@ struct ks_candidate *ks_queue_take(struct ks_queue *q, u64 now_ns)
 }
 
 /**
- * ks_queue_again - it has failed, but may be tried again later
+ * ks_queue_again - queue a candidate for another try
  * @q:	    the queue
- * @c:	    was taken from it
+ * @c:	    taken from it
  * @now_ns: time
  *
- * Return: false if it has been tried often enough; it stays taken then.
+ * Return: false if it has been tried often enough; then it stays taken.
  */
 bool ks_queue_again(struct ks_queue *q, struct ks_candidate *c, u64 now_ns)
 {
@@ -150,9 +150,9 @@ bool ks_queue_again(struct ks_queue *q, struct ks_candidate *c, u64 now_ns)
 }
 
 /**
- * ks_queue_back - it was not tried
+ * ks_queue_back - return a candidate that was not tried
  * @q: the queue
- * @c: was taken from it, and will be the next one that is taken of those that are fresh
+ * @c: taken from it; becomes the first of the fresh ones
  */
 void ks_queue_back(struct ks_queue *q, struct ks_candidate *c)
 {
@@ -165,9 +165,9 @@ void ks_queue_back(struct ks_queue *q, struct ks_candidate *c)
 }
 
 /**
- * ks_queue_done - it was promoted, or never will be
+ * ks_queue_done - free the slot of a candidate, promoted or failed for good
  * @q: the queue
- * @c: was taken from it
+ * @c: taken from it
  */
 void ks_queue_done(struct ks_queue *q, struct ks_candidate *c)
 {
@@ -178,17 +178,17 @@ void ks_queue_done(struct ks_queue *q, struct ks_candidate *c)
 /* ----------------------------------- Rate ----------------------------------- */
 
 /**
- * ks_rate_fill - time has gone by
+ * ks_rate_fill - add the bytes of the time since the last call
  * @r:	      the rate
- * @mb_per_s: what the knob says, MiB
- * @shift:    so often it is halved
+ * @mb_per_s: rate of the knob, MiB/s
+ * @shift:    how often it is halved
  * @now_ns:   time
  */
 void ks_rate_fill(struct ks_rate *r, u32 mb_per_s, u32 shift, u64 now_ns)
 {
 	u64 per_s = ((u64)mb_per_s * SZ_1M) >> shift;
 	s64 most = max(per_s / 10, (u64)SZ_2M);
-	/* That is enough at any rate, and there is no product of it that is too large. */
+	/* An hour fills any budget, and keeps the product below from overflowing. */
 	u64 ns = min(now_ns - r->filled_ns, HOUR_NS);
 
 	r->bytes += mul_u64_u64_div_u64(per_s, ns, NSEC_PER_SEC);
@@ -197,11 +197,11 @@ void ks_rate_fill(struct ks_rate *r, u32 mb_per_s, u32 shift, u64 now_ns)
 }
 
 /**
- * ks_rate_take - may a folio be moved?
+ * ks_rate_take - charge a folio to the budget
  * @r:	   the rate
- * @bytes: its size; it is taken from what is left
+ * @bytes: size of the folio
  *
- * Return: false if nothing is left.
+ * Return: false if the budget is used up; nothing is charged then.
  */
 bool ks_rate_take(struct ks_rate *r, u64 bytes)
 {
@@ -212,9 +212,9 @@ bool ks_rate_take(struct ks_rate *r, u64 bytes)
 }
 
 /**
- * ks_rate_give - it was not moved
+ * ks_rate_give - return the charge of a folio that was not migrated
  * @r:	   the rate
- * @bytes: what was taken
+ * @bytes: size of the folio
  */
 void ks_rate_give(struct ks_rate *r, u64 bytes)
 {
@@ -224,11 +224,12 @@ void ks_rate_give(struct ks_rate *r, u64 bytes)
 /* ---------------------------------- Returns ---------------------------------- */
 
 /**
- * ks_returns_window - look whether half a minute is over
- * @r:	   what was counted; the caller adds to up[1] and back[1]
+ * ks_returns_window - adapt the rate at the end of each half minute
+ * @r:	   the counts; the caller adds to up[1] and back[1]
  * @now_s: time
  *
- * So few pages that they do not matter, in a minute, are taken for KS_RETURNS_FEW.
+ * With fewer than KS_RETURNS_FEW pages promoted in a minute, the share is taken of that
+ * many: so few do not matter.
  */
 void ks_returns_window(struct ks_returns *r, u64 now_s)
 {
@@ -245,7 +246,7 @@ void ks_returns_window(struct ks_returns *r, u64 now_s)
 	r->back[0] = r->back[1];
 	r->up[1] = 0;
 	r->back[1] = 0;
-	/* Not many at once when nobody has looked for long. */
+	/* After a long pause, one step and not one for each half minute. */
 	r->until_s = now_s + KS_RETURNS_S;
 }
 
@@ -255,11 +256,11 @@ static u32 age_s(struct ks_past p, u64 now_s)
 }
 
 /**
- * ks_past_is_over - is there nothing that needs to be remembered?
- * @p:	   of a page
+ * ks_past_is_over - tell whether a page can be forgotten
+ * @p:	   its past
  * @now_s: time
  *
- * Return: true if so.
+ * Return: true if it can.
  */
 bool ks_past_is_over(struct ks_past p, u64 now_s)
 {
@@ -267,8 +268,8 @@ bool ks_past_is_over(struct ks_past p, u64 now_s)
 }
 
 /**
- * ks_past_returns - how often has it come back lately?
- * @p:	   of a page
+ * ks_past_returns - get how often a page has come back lately
+ * @p:	   its past
  * @now_s: time
  *
  * Return: at most KS_MOST_RETURNS.
@@ -279,11 +280,11 @@ u32 ks_past_returns(struct ks_past p, u64 now_s)
 }
 
 /**
- * ks_past_promoted - a page goes up
- * @p:	   of it
+ * ks_past_promoted - a page is promoted
+ * @p:	   its past
  * @now_s: time
  *
- * Return: what is to be remembered of it.
+ * Return: its new past.
  */
 struct ks_past ks_past_promoted(struct ks_past p, u64 now_s)
 {
@@ -293,12 +294,12 @@ struct ks_past ks_past_promoted(struct ks_past p, u64 now_s)
 }
 
 /**
- * ks_past_demoted - a page goes down, whoever does that
- * @p:	      of it
+ * ks_past_demoted - a page is demoted, by whatever
+ * @p:	      its past
  * @now_s:    time
- * @returned: was it promoted within the last minute?
+ * @returned: set to whether it was promoted within the last minute
  *
- * Return: what is to be remembered of it.
+ * Return: its new past.
  */
 struct ks_past ks_past_demoted(struct ks_past p, u64 now_s, bool *returned)
 {
@@ -313,13 +314,13 @@ struct ks_past ks_past_demoted(struct ks_past p, u64 now_s, bool *returned)
 }
 
 /**
- * ks_past_allows - is it hot enough to be promoted?
- * @p:	      of a page
+ * ks_past_allows - tell whether a page is hot enough to be promoted
+ * @p:	      its past
  * @now_s:    time
- * @heat:     as it is now
- * @hot_from: what it takes to become hot
+ * @heat:     present heat
+ * @hot_from: heat at which a page becomes hot
  *
- * Return: true if so.
+ * Return: true if it is.
  */
 bool ks_past_allows(struct ks_past p, u64 now_s, u32 heat, u64 hot_from)
 {

@@ -11,22 +11,22 @@
 #define KS_MOST_TRIES		20
 #define KS_RETRY_NS		200000000ULL	/* between two tries */
 #define KS_MINUTE_S		60
-#define KS_FORGET_S		600		/* a page that went up or came back is new again */
+#define KS_FORGET_S		600		/* after this, a past is forgotten */
 #define KS_MOST_RETURNS		3
-#define KS_RETURNS_S		30		/* half of the minute that is looked at */
-#define KS_RETURNS_LIMIT	250		/* permille of what was promoted */
-#define KS_RETURNS_FEW		4096		/* base pages a minute; fewer count as that */
+#define KS_RETURNS_S		30		/* half of the minute of the share */
+#define KS_RETURNS_LIMIT	250		/* permille of promoted pages */
+#define KS_RETURNS_FEW		4096		/* base pages a minute; fewer count as this */
 #define KS_MOST_SHIFT		4
 
 /**
- * struct ks_candidate - pages that are to be promoted
- * @pfn:      the first one
- * @after_ns: not to be tried before
- * @heat:     when they were told of
- * @from_nid: node of the CPU that uses them, or NUMA_NO_NODE
- * @next:     slot that comes after it
- * @order:    of the folio, as it was told
- * @tries:    that have failed until now
+ * struct ks_candidate - a folio to be promoted
+ * @pfn:      first page
+ * @after_ns: earliest time of the next try
+ * @heat:     when it was queued
+ * @from_nid: node of the CPU that uses it, or NUMA_NO_NODE
+ * @next:     next slot of the list
+ * @order:    of the folio, when it was queued
+ * @tries:    failed tries
  */
 struct ks_candidate {
 	unsigned long pfn;
@@ -39,9 +39,9 @@ struct ks_candidate {
 };
 
 /**
- * struct ks_line - some slots, one after the other
- * @first: the next one; KS_NO_SLOT: none
- * @last:  of them
+ * struct ks_line - a list of slots
+ * @first: first slot; KS_NO_SLOT if the list is empty
+ * @last:  last slot
  */
 struct ks_line {
 	u16 first;
@@ -52,12 +52,12 @@ struct ks_line {
 
 /**
  * struct ks_queue - candidates of a node
- * @slots:   all places; NULL: there are none
- * @nr:      how many
- * @free:    that nobody has
- * @fresh:   never tried, by age
- * @waiting: for another try, by when that is
- * @pages:   base pages of all that have a slot: in one of these lines, or taken
+ * @slots:   all slots; NULL: there are none
+ * @nr:      number of slots
+ * @free:    unused slots
+ * @fresh:   candidates never tried, by age
+ * @waiting: candidates to be tried again, by time
+ * @pages:   base pages of all candidates, including taken ones
  */
 struct ks_queue {
 	struct ks_candidate *slots;
@@ -69,9 +69,9 @@ struct ks_queue {
 };
 
 /**
- * struct ks_rate - how much may be moved
- * @bytes:     that are left; negative: that were moved ahead of time
- * @filled_ns: until when that was reckoned
+ * struct ks_rate - budget of a rate
+ * @bytes:     bytes left; negative if moved ahead of time
+ * @filled_ns: time of the last ks_rate_fill()
  */
 struct ks_rate {
 	s64 bytes;
@@ -79,10 +79,10 @@ struct ks_rate {
 };
 
 /**
- * struct ks_returns - how many of those that were promoted come back within a minute
- * @up:	      base pages promoted, in the half minute before and in this one
- * @back:     base pages that came back then
- * @until_s:  when this half minute ends
+ * struct ks_returns - share of promoted pages that come back within a minute
+ * @up:	      base pages promoted, in the last half minute and in this one
+ * @back:     base pages that came back, likewise
+ * @until_s:  end of this half minute
  * @permille: share in the minute that ended last
  * @shift:    how often the rate is halved because of it
  */
@@ -96,10 +96,10 @@ struct ks_returns {
 
 /**
  * struct ks_past - what is remembered of a page; all 0: nothing
- * @when_s:   that it went up, or came back
- * @up:	      it was promoted, and is still there
+ * @when_s:   time when it was promoted, or came back
+ * @up:	      it was promoted and has not been demoted since
  * @returns:  how often it came back
- * @word:     all of that
+ * @word:     all of these
  */
 struct ks_past {
 	union {
