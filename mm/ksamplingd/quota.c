@@ -2,61 +2,59 @@
 /*
  * ksamplingd: how much sampling the quota allows, and of what.
  *
- * The thread costs something for each round, whatever it finds, and something for
- * each record. The number of records of a kind of access goes with 1 / period:
+ * Each round costs the thread something, whatever it finds, and so does each record. The
+ * number of records of a kind of access is proportional to 1 / period:
  *
  *	use = base + cost * (loads / period of loads + stores / period of stores)
  *
- * So the sleep between rounds is made long enough for the base to fit into half of
- * the quota, and the periods are moved until the use is at the quota, and each kind has
- * its share of the records (R-28). Once in a window of time, the caller tells what was
- * used:
+ * So the sleep between rounds is made long enough for the base to fit into half of the
+ * quota, and the periods are moved until the use is at the quota and each kind has its
+ * share of the records. At the end of each window, the caller passes what was used:
  *
- *	use within quota +- max(5 permille, quota / 8), and the share of loads within what
- *	is wanted +- max(25 permille, smaller share / 8), but of neither less than half:
+ *	use within quota +- max(5 permille, quota / 8), and share of loads within the wanted
+ *	share +- max(25 permille, smaller share / 8), but neither below half of what is wanted:
  *							nothing changes
  *	policy step					one level up or down: both kinds, or
  *							the one that is off its share
  *	policy proportional				period of a kind *= its part of
  *							(use - base) / its share of
  *							(quota - base), by a factor of 16 at
- *							most; and so in the next windows,
- *							until the use and the mix are within
- *							half of that, or these are the levels
- *							where they are; back again half as
- *							far at most, as the use may go with
- *							more than 1 / period
+ *							most. This repeats in the next windows
+ *							until use and mix are within half of
+ *							the above, or no better levels exist.
+ *							A kind that turns back goes at most
+ *							half as far, as the use may not be
+ *							quite proportional to 1 / period.
  *
- * The periods of both kinds are moved together, to where the quota and the shares are met
- * at once. It takes an interrupt for each event, and what the hardware keeps back is
- * delivered then, so the mix alone is moved as rarely as the use is.
+ * The periods of both kinds move together, to where the quota and the shares are met at once.
+ * A change interrupts each event and flushes what the hardware has buffered, so the mix alone
+ * is corrected as rarely as the use is.
  *
- * The quota comes first. A kind with less than its share that cannot be sampled more often,
- * because its period is the shortest or its rings hold no more, leaves the rest to the
- * other kind; one with more than its share, whose period is the longest, takes it from the
- * other. Nor is a mix judged by a few records. A kind that has no share is left alone.
+ * The quota comes first. If a kind has less than its share and cannot be sampled more often,
+ * because its period is the shortest or its rings hold no more, the other kind gets the rest.
+ * If a kind has more than its share at its longest period, the other kind gets less. The mix
+ * is not judged by a few records. A kind with a share of 0 is left alone.
  *
- * If the caller wants it so, what records cost the programs that are sampled is part of the
- * use: so many ns for each record.
+ * On request, the use includes what records cost the sampled programs: a fixed number of
+ * ns for each record.
  *
- * Records that were made before may wait in rings, for many windows after a burst; others
- * are lost. What counts is what reading those would take that were made in the window.
+ * After a burst, old records may wait in the rings for many windows, and others are lost.
+ * So the use counts what reading the records made in this window would cost.
  *
- * What is compared is smoothed, four parts old and one part new (R-23). A window that
- * is so far off that it cannot be noise starts the average anew; otherwise a load that
- * ends would take minutes to be noticed. So does a change of the period: what the use
- * will be with the new one is only a guess, which the average would hide for long.
+ * The use is smoothed before it is compared, four parts old and one part new. A window
+ * that is too far off to be noise restarts the average; otherwise the end of a load would
+ * go unnoticed for minutes. A change of the period also restarts it: the use with the new
+ * period is a guess at first, which the average would hide for long.
  *
- * A burst is not averaged. A budget for each round bounds what one can take; what a
- * ring cannot hold until then is lost, and counted. A ring of which more than
- * 80 % has come between two looks raises the period before the window ends, by as much as
- * that is too much.
- * Nor does the period become shorter than what the rings can hold, however much of the
- * quota is left. What the hardware delivers at once, with any period, does not count here.
- * (The sleep is not shortened for a full ring. If it is longer than what is wanted, that
- * is because looking more often would take more than half of the quota.)
+ * A burst is not averaged. A budget for each round bounds its cost; what does not fit
+ * into a ring until the next round is lost and counted. A ring of which more than 80 %
+ * was filled between two rounds lengthens the period before the window ends, in
+ * proportion to the excess. Nor is a period made shorter than what the rings can hold,
+ * whatever is left of the quota. What the hardware delivers at once with any period does
+ * not count here. (The sleep is not shortened for a full ring: a sleep longer than wanted
+ * means that more rounds would take more than half of the quota.)
  *
- * Nothing here knows a clock, a thread or a ring. Locking: that of the caller.
+ * Nothing here knows a clock, a thread or a ring. Locking: the caller's.
  */
 #include <linux/build_bug.h>
 #include <linux/kernel.h>
@@ -68,9 +66,9 @@
 #include "quota.h"
 
 /*
- * Events between two samples, 15 % from one to the next. They are primes, so that no
- * loop in a program has the same length. The longest fit 192 CPUs with 5 * 10^9 operations
- * a second each, which is what IBS counts, into 3 %, at 1 us a sample.
+ * Events between two samples, in steps of 15 %. Primes, so that no loop in a program has
+ * the same length. The longest fit 192 CPUs with 5 * 10^9 operations a second each, which
+ * is what IBS counts, into 3 %, at 1 us a sample.
  */
 const u32 ks_periods[KS_NR_KINDS][KS_NR_LEVELS] = {
 	[KS_LOADS] = {
@@ -98,22 +96,22 @@ const u32 ks_periods[KS_NR_KINDS][KS_NR_LEVELS] = {
 };
 
 #define TOP		(KS_NR_LEVELS - 1)
-#define MAX_MOVE	20	/* levels at once, which is a factor of 16 */
-#define RAISES		10	/* by rings that are full, in a window */
-#define MAX_STEPS	6	/* of a search, of any length */
-#define MAX_WINDOWS	60	/* without looking again for what was not found */
-#define GOOD_FILL	500	/* permille of a ring; what comes may be twice as much */
-#define MAX_MADE	16	/* times what was read, at most, is taken to have been made */
-#define MIN_RECORDS	256	/* with fewer, the shares may be chance */
-#define MIN_ROUNDS	16	/* with fewer, the ends of the window are too much of it */
+#define MAX_MOVE	20	/* levels at once: a factor of 16 */
+#define RAISES		10	/* by full rings, in a window */
+#define MAX_STEPS	6	/* of a search; after these, steps shrink */
+#define MAX_WINDOWS	60	/* off quota or mix before another search */
+#define GOOD_FILL	500	/* permille of a ring: twice as many fit */
+#define MAX_MADE	16	/* most records made, as a multiple of those read */
+#define MIN_RECORDS	256	/* with fewer, the mix may be chance */
+#define MIN_ROUNDS	16	/* with fewer, the window's ends weigh too much */
 #define MIX_BAND	25	/* permille of the records, at least */
 
 /**
- * ks_level_of - the level whose period is nearest to a given one
+ * ks_level_of - get the level whose period is nearest to a given one
  * @kind:   which table
  * @period: events
  *
- * Return: the level, by ratio; the first or the last if @period is outside.
+ * Return: the level, nearest by ratio; the first or the last if @period is outside.
  */
 u8 ks_level_of(enum ks_kind kind, u32 period)
 {
@@ -127,17 +125,16 @@ u8 ks_level_of(enum ks_kind kind, u32 period)
 }
 
 /**
- * ks_reads_due - how many times events should have been read in this window
- * @part_ns:   how much of it has gone by
+ * ks_reads_due - get how many reads of events should have been done in this window
+ * @part_ns:   time since the window began
  * @window_ns: its length
- * @events:    how many there are
+ * @events:    number of events
  *
- * The hardware keeps records back until it has some hundred of them, so that a window
- * may see none and the next one those of both (R-27). Whoever reads an event gets them
- * out. Evenly spread and as often in each window, that makes every window see as many
- * as came in the time of one.
+ * The hardware buffers some hundred records, so that one window may see none and the next
+ * one those of both. Reading an event flushes them. With as many reads in each window,
+ * evenly spread, each window sees the records of one window's length.
  *
- * Return: KS_READS for each when the window ends.
+ * Return: number of reads; at the end of the window KS_READS for each event.
  */
 u32 ks_reads_due(u64 part_ns, u64 window_ns, u32 events)
 {
@@ -149,7 +146,7 @@ static u32 share_permille(const struct ks_tuning *t, enum ks_kind kind)
 	return kind == KS_LOADS ? t->load_share_permille : 1000 - t->load_share_permille;
 }
 
-/* Only then there is a mix. */
+/* Otherwise there is no mix to control. */
 static bool has_both(const struct ks_tuning *t)
 {
 	return share_permille(t, KS_LOADS) && share_permille(t, KS_STORES);
@@ -161,11 +158,11 @@ static enum ks_kind other(enum ks_kind kind)
 }
 
 /**
- * ks_quota_tune - the administrator wants something else
+ * ks_quota_tune - adopt new settings of the administrator
  * @q: state of the loop
- * @t: what is wanted now
+ * @t: the new settings
  *
- * What has been found, or was being looked for, was for what was wanted before.
+ * Averages and search results are dropped: they belong to the old settings.
  */
 void ks_quota_tune(struct ks_quota *q, const struct ks_tuning *t)
 {
@@ -178,10 +175,10 @@ void ks_quota_tune(struct ks_quota *q, const struct ks_tuning *t)
 }
 
 /**
- * ks_quota_start - begin with a level for each kind
- * @q:	   what is to be initialised
- * @t:	   what the administrator wants
- * @level: each below KS_NR_LEVELS
+ * ks_quota_start - initialize the loop
+ * @q:	   the state to initialize
+ * @t:	   the settings
+ * @level: initial level of each kind, below KS_NR_LEVELS
  */
 void ks_quota_start(struct ks_quota *q, const struct ks_tuning *t,
 		    const u8 level[KS_NR_KINDS])
@@ -192,13 +189,13 @@ void ks_quota_start(struct ks_quota *q, const struct ks_tuning *t,
 	ks_quota_tune(q, t);
 }
 
-/* How far from the quota is near enough, ppm. */
+/* Tolerance of the use, ppm. */
 static u32 band_ppm(const struct ks_tuning *t)
 {
 	return max(5 * KS_PERMILLE, t->quota_permille * KS_PERMILLE / 8);
 }
 
-/* So that a small quota has a lower bound as well. */
+/* A small quota needs a lower bound above 0. */
 static u32 lower_bound_ppm(const struct ks_tuning *t)
 {
 	u32 quota = t->quota_permille * KS_PERMILLE;
@@ -206,7 +203,7 @@ static u32 lower_bound_ppm(const struct ks_tuning *t)
 	return quota - min(band_ppm(t), quota / 2);
 }
 
-/* How far from the share that is wanted is near enough, ppm of the records. */
+/* Tolerance of the share of loads, ppm of the records. */
 static u32 mix_band_ppm(const struct ks_tuning *t)
 {
 	u32 smaller = min(share_permille(t, KS_LOADS), share_permille(t, KS_STORES));
@@ -214,7 +211,7 @@ static u32 mix_band_ppm(const struct ks_tuning *t)
 	return max(MIX_BAND * KS_PERMILLE, smaller * KS_PERMILLE / 8);
 }
 
-/* What is left for records, ppm; of a base that is too large, a quarter all the same. */
+/* What is left for records, ppm; at least a quarter of the quota, however large the base. */
 static u32 room_ppm(const struct ks_quota *q, const struct ks_tuning *t)
 {
 	u32 quota = t->quota_permille * KS_PERMILLE;
@@ -233,16 +230,16 @@ static u32 share_ppm(u64 part_ns, u64 wall_ns)
 	return mul_u64_u64_div_u64(part_ns, KS_WHOLE, wall_ns);
 }
 
-/* What it took to go to sleep and to wake up. */
+/* Time spent on going to sleep and waking up. */
 static u64 wakeups_ns(const struct ks_usage *u)
 {
 	return u->round_run_ns ? u->run_ns - min(u->round_run_ns, u->run_ns) : 0;
 }
 
 /*
- * Where the CPU of the thread is one that is sampled, perf gets records out of the hardware
- * whenever the thread goes or comes, and so that takes longer the longer it sleeps. The
- * least that was seen is what a wakeup as such takes.
+ * If the thread runs on a sampled CPU, perf flushes the hardware buffer at each switch to
+ * and from the thread, which takes longer after a longer sleep. The minimum seen is the
+ * cost of a wakeup alone.
  */
 static void measure_wakeup(struct ks_quota *q, const struct ks_usage *u)
 {
@@ -255,7 +252,10 @@ static void measure_wakeup(struct ks_quota *q, const struct ks_usage *u)
 		q->wakeup_ns = max(wakeup_ns, 1);
 }
 
-/* What the rounds as such took. If others ran meanwhile, they did so all over the rounds. */
+/*
+ * Cost of the rounds without their records. If other tasks ran during rounds, their time
+ * is taken to be spread evenly over them.
+ */
 static u64 base_ns(const struct ks_quota *q, const struct ks_usage *u)
 {
 	u64 round_run_ns = u->round_run_ns ?: u->run_ns;
@@ -267,13 +267,12 @@ static u64 base_ns(const struct ks_quota *q, const struct ks_usage *u)
 	return u->run_ns - min(records, u->run_ns);
 }
 
-/* What the records took. */
 static u32 records_ppm(const struct ks_quota *q)
 {
 	return q->use_ppm - min(q->base_ppm, q->use_ppm);
 }
 
-/* Those of one kind. One costs as much as the other. */
+/* Use of one kind: a record of either costs the same. */
 static u32 kind_ppm(const struct ks_quota *q, enum ks_kind kind)
 {
 	u32 records = records_ppm(q);
@@ -287,7 +286,7 @@ static u64 sum_of_records(const struct ks_usage *u)
 	return u->records[KS_LOADS] + u->records[KS_STORES];
 }
 
-/* What they have cost those who are sampled. */
+/* What the records have cost the sampled programs. */
 static u64 workload_ns(const struct ks_tuning *t, const struct ks_usage *u)
 {
 	return sum_of_records(u) * t->record_cost_ns;
@@ -299,9 +298,9 @@ static bool tells_the_mix(const struct ks_tuning *t, const struct ks_usage *u)
 }
 
 /*
- * What would have been used if exactly the records had been read that were made. Those of
- * a burst may fill rings for many windows, and say nothing of the periods of now; and what
- * is lost takes no time.
+ * The use if exactly the records made in this window had been read. Records of a burst
+ * may fill rings for many windows and say nothing about the present periods; lost ones
+ * take no time.
  */
 static u64 use_ns(const struct ks_quota *q, const struct ks_tuning *t, const struct ks_usage *u)
 {
@@ -314,11 +313,11 @@ static u64 use_ns(const struct ks_quota *q, const struct ks_tuning *t, const str
 	return base + records;
 }
 
-/* Can that be one of those whose average there is? */
+/* May this window belong to the present average? */
 static bool may_be_noise(const struct ks_quota *q, const struct ks_tuning *t,
 			 const struct ks_usage *u, u32 now_ppm)
 {
-	/* The base is there whatever the load does, and may be half of the use. */
+	/* The base is independent of the load and may be half of the use. */
 	u32 far = max(records_ppm(q) / 2, band_ppm(t) / 2);
 	u32 smaller = min(q->loads_ppm, KS_WHOLE - q->loads_ppm);
 
@@ -355,8 +354,8 @@ static void measure(struct ks_quota *q, const struct ks_tuning *t, const struct 
 }
 
 /*
- * What a round as such takes. Where there are few in a window, what their records took
- * may look like all of it: one such window must not let all the next ones be many.
+ * Smooths the cost of a round. With few rounds in a window, the cost of records may look
+ * like part of it: one such window must not make all the next rounds many.
  */
 static void measure_round(struct ks_quota *q, const struct ks_usage *u)
 {
@@ -365,7 +364,7 @@ static void measure_round(struct ks_quota *q, const struct ks_usage *u)
 	q->round_ns = round_ns > 2 * (u64)q->round_ns ? round_ns : smooth(q->round_ns, round_ns);
 }
 
-/* Long enough for the rounds as such to take half of the quota. */
+/* Long enough for the rounds alone to take half of the quota. */
 static void set_sleep(struct ks_quota *q, const struct ks_tuning *t, const struct ks_usage *u)
 {
 	u64 sleep_us;
@@ -375,12 +374,12 @@ static void set_sleep(struct ks_quota *q, const struct ks_tuning *t, const struc
 		return;
 
 	measure_round(q, u);
-	/* ns by permille is us */
+	/* ns per permille is us */
 	sleep_us = div_u64(2 * (u64)q->round_ns, t->quota_permille);
 	q->sleep_us = clamp(sleep_us, t->sleep_us, max(t->sleep_us, KS_MAX_SLEEP_US));
 }
 
-/* What the records of a kind, which are those of one level, would take with another one. */
+/* Use of the records of a kind, measured at one level, at another level. */
 static u32 use_from_to(const struct ks_quota *q, enum ks_kind kind, u8 from, u8 to)
 {
 	return min(div_u64((u64)kind_ppm(q, kind) * ks_periods[kind][from],
@@ -392,7 +391,7 @@ static u32 use_at(const struct ks_quota *q, enum ks_kind kind, u8 level)
 	return use_from_to(q, kind, q->level[kind], level);
 }
 
-/* The averages become what they would have been with other periods. */
+/* Converts the averages to what they would be with other periods. */
 static void scale_use(struct ks_quota *q, const u8 from[KS_NR_KINDS], const u8 to[KS_NR_KINDS])
 {
 	u32 base = q->use_ppm - records_ppm(q);
@@ -402,7 +401,7 @@ static void scale_use(struct ks_quota *q, const u8 from[KS_NR_KINDS], const u8 t
 	q->use_ppm = min(base + records, KS_MOST_PPM);
 	if (records)
 		q->loads_ppm = div64_u64(loads * KS_WHOLE, records);
-	/* Until they are measured. */
+	/* A guess until the next window measures it. */
 	q->measured = false;
 }
 
@@ -416,7 +415,7 @@ static bool set_levels(struct ks_quota *q, const u8 level[KS_NR_KINDS])
 	return true;
 }
 
-/* The level of the shortest period with which no ring is more than half full, by this window. */
+/* The lowest level at which no ring would have been more than half full in this window. */
 static u8 level_of_rings(const struct ks_quota *q, const struct ks_usage *u, enum ks_kind kind)
 {
 	u32 period = ks_periods[kind][q->level[kind]];
@@ -425,7 +424,7 @@ static u8 level_of_rings(const struct ks_quota *q, const struct ks_usage *u, enu
 					 GOOD_FILL));
 }
 
-/* Where the records of a kind would take so much, or the rings as much as they can. */
+/* The level at which a kind uses what is wanted, or its rings hold no more. */
 static u8 level_for(const struct ks_quota *q, const struct ks_usage *u, enum ks_kind kind,
 		    u32 wanted_ppm)
 {
@@ -435,7 +434,7 @@ static u8 level_for(const struct ks_quota *q, const struct ks_usage *u, enum ks_
 	return max(ks_level_of(kind, min(period, U32_MAX)), level_of_rings(q, u, kind));
 }
 
-/* Is there a period with which they do, not too far away to go there at once? */
+/* Can a kind use as much as is wanted, at a level within reach of one step? */
 static bool can_take(const struct ks_quota *q, const struct ks_usage *u, enum ks_kind kind,
 		     u32 wanted_ppm)
 {
@@ -445,7 +444,7 @@ static bool can_take(const struct ks_quota *q, const struct ks_usage *u, enum ks
 	       use_at(q, kind, TOP) <= wanted_ppm;
 }
 
-/* Where the quota is met, and by each kind its share of it. */
+/* The levels at which the quota is met and each kind has its share of it. */
 static void proportional_levels(const struct ks_quota *q, const struct ks_tuning *t,
 				const struct ks_usage *u, u8 level[KS_NR_KINDS])
 {
@@ -453,7 +452,7 @@ static void proportional_levels(const struct ks_quota *q, const struct ks_tuning
 	enum ks_kind less = other(more);
 	u32 room = room_ppm(q, t), wanted_more, wanted_less;
 
-	/* If it is the base that is too much, more samples are no remedy. */
+	/* If the base is what is too much, more samples do not help. */
 	if (q->use_ppm > t->quota_permille * KS_PERMILLE)
 		room = min(room, records_ppm(q));
 	wanted_less = room * share_permille(t, less) / 1000;
@@ -464,7 +463,7 @@ static void proportional_levels(const struct ks_quota *q, const struct ks_tuning
 	if (!has_both(t))
 		return;
 
-	/* A level is off by up to 7 %. If both are so in the same way, the mix is not. */
+	/* A level is off by up to 7 %. With the same error in both kinds, the mix is right. */
 	level[less] = level_for(q, u, less, div_u64((u64)use_at(q, more, level[more]) *
 						    share_permille(t, less),
 						    share_permille(t, more)));
@@ -476,7 +475,7 @@ static void proportional_levels(const struct ks_quota *q, const struct ks_tuning
 					min(use_at(q, less, level[less]), room));
 }
 
-/* Return: the kind that has too few of the records; KS_NR_KINDS: neither. */
+/* Return: the kind that has too few of the records, or KS_NR_KINDS if neither has. */
 static enum ks_kind rarer(const struct ks_tuning *t, u32 loads_ppm)
 {
 	u32 share = share_permille(t, KS_LOADS) * KS_PERMILLE;
@@ -500,7 +499,7 @@ static bool can_step(const struct ks_quota *q, const struct ks_usage *u, enum ks
 	return down ? can_go_down(q, u, kind) : q->level[kind] < TOP;
 }
 
-/* One level in the direction in which the use, or else the mix, is wrong. */
+/* One level in the direction that corrects the use or, if that is right, the mix. */
 static void next_levels(const struct ks_quota *q, const struct ks_tuning *t,
 			const struct ks_usage *u, bool use_near, u8 level[KS_NR_KINDS])
 {
@@ -511,7 +510,7 @@ static void next_levels(const struct ks_quota *q, const struct ks_tuning *t,
 		level[kind] = q->level[kind];
 		if (use_near)
 			down = kind == rare;
-		/* To move the other one is enough, if that is possible. */
+		/* If possible, move only the kind whose move also corrects the mix. */
 		worse = rare != KS_NR_KINDS && (kind == rare) != down;
 		if (worse && can_step(q, u, other(kind), down))
 			continue;
@@ -526,9 +525,9 @@ static u32 error_ppm(u32 use_ppm, const struct ks_tuning *t)
 }
 
 /*
- * One step of a search, which ends whatever the use has to do with the levels: back again
- * a kind goes half as far at most, of levels side by side the better ones are taken, and
- * after some steps each is at most half as long as the one before.
+ * One step of a search. It ends whatever the use has to do with the levels: a kind that
+ * turns back goes at most half as far, of adjacent levels the better ones win, and after
+ * some steps each step is at most half as long as the one before.
  */
 static bool search_levels(struct ks_quota *q, const struct ks_tuning *t,
 			  const struct ks_usage *u)
@@ -574,7 +573,7 @@ static bool is_near(u32 use_ppm, const struct ks_tuning *t)
 	       use_ppm <= t->quota_permille * KS_PERMILLE + band_ppm(t);
 }
 
-/* Or as near as it gets. */
+/* Or as near as it can get. */
 static bool mix_is_near(const struct ks_quota *q, const struct ks_tuning *t,
 			const struct ks_usage *u, u32 loads_ppm)
 {
@@ -584,7 +583,7 @@ static bool mix_is_near(const struct ks_quota *q, const struct ks_tuning *t,
 	       q->level[other(rare)] == TOP;
 }
 
-/* Near enough to look no further, as each window is a bit different. */
+/* Near enough to end a search, given that windows differ a bit. */
 static bool is_nearest(const struct ks_quota *q, const struct ks_tuning *t)
 {
 	u32 mix_error = abs_diff(q->loads_ppm, share_permille(t, KS_LOADS) * KS_PERMILLE);
@@ -592,7 +591,7 @@ static bool is_nearest(const struct ks_quota *q, const struct ks_tuning *t)
 	return error_ppm(q->use_ppm, t) <= band_ppm(t) / 2 && mix_error <= mix_band_ppm(t) / 2;
 }
 
-/* What is off was so when there were no better levels, and is as it was then. */
+/* What is off was off by as much when the last search found no better levels. */
 static bool is_as_found(const struct ks_quota *q, const struct ks_tuning *t,
 			const struct ks_usage *u)
 {
@@ -604,7 +603,7 @@ static bool is_as_found(const struct ks_quota *q, const struct ks_tuning *t,
 		abs_diff(q->loads_ppm, q->found_loads_ppm) <= mix_band_ppm(t));
 }
 
-/* Rings have raised periods meanwhile. Would it be too much with these from the beginning? */
+/* Full rings have raised periods in this window. Would these periods alone exceed the quota? */
 static bool was_raised_too_little(struct ks_quota *q, const struct ks_tuning *t)
 {
 	q->raises = 0;
@@ -623,7 +622,7 @@ static bool adapt(struct ks_quota *q, const struct ks_tuning *t, const struct ks
 	set_sleep(q, t, u);
 	if (!t->quota_permille)
 		return false;
-	/* It was not one period that this comes from. */
+	/* Several periods are behind this use, so it does not show which one is right. */
 	if (q->raises && !was_raised_too_little(q, t))
 		return false;
 
@@ -646,12 +645,12 @@ static bool adapt(struct ks_quota *q, const struct ks_tuning *t, const struct ks
 }
 
 /**
- * ks_quota_window - a window has ended: adapt
+ * ks_quota_window - adapt at the end of a window
  * @q: state of the loop
- * @t: what the administrator wants
- * @u: what was used in the window, whose @wall_ns is not 0
+ * @t: settings
+ * @u: usage in the window; @wall_ns is not 0
  *
- * Return: has ks_quota::level changed? ks_quota::sleep_us may have as well.
+ * Return: true if ks_quota::level has changed. ks_quota::sleep_us may have changed as well.
  */
 bool ks_quota_window(struct ks_quota *q, const struct ks_tuning *t, const struct ks_usage *u)
 {
@@ -662,17 +661,17 @@ bool ks_quota_window(struct ks_quota *q, const struct ks_tuning *t, const struct
 }
 
 /**
- * ks_quota_ring_full - a ring was found fuller than KS_FULL
+ * ks_quota_ring_full - react to a ring fuller than KS_FULL
  * @q:	     state of the loop
- * @t:	     what the administrator wants
- * @part_ns: how much of the window has gone by
+ * @t:	     settings
+ * @part_ns: time since the window began
  * @window_ns: its length
- * @fill_permille: as in struct ks_usage; 0 of a kind that has no such ring
+ * @fill_permille: as in struct ks_usage; 0 for a kind without such a ring
  *
- * If that is less than half of the ring, a longer period would not help. The kind whose
- * ring it is gets one, and the other kind keeps its own.
+ * Only a kind with such a ring gets a longer period. With less than half of the ring in
+ * @fill_permille, a longer period would not help.
  *
- * Return: has ks_quota::level changed?
+ * Return: true if ks_quota::level has changed.
  */
 bool ks_quota_ring_full(struct ks_quota *q, const struct ks_tuning *t, u64 part_ns,
 			u64 window_ns, const u32 fill_permille[KS_NR_KINDS])
@@ -693,7 +692,7 @@ bool ks_quota_ring_full(struct ks_quota *q, const struct ks_tuning *t, u64 part_
 	if (!t->quota_permille || !raised || q->raises * window_ns > part_ns * RAISES)
 		return false;
 
-	/* From there, a search begins. */
+	/* A search starts from here. */
 	q->raises++;
 	q->steady = false;
 	memset(q->moved, 0, sizeof(q->moved));
@@ -701,7 +700,7 @@ bool ks_quota_ring_full(struct ks_quota *q, const struct ks_tuning *t, u64 part_
 	return set_levels(q, level);
 }
 
-/* Is there a longer period to go to? */
+/* Does a sampled kind have a longer period to go to? */
 static bool can_go_up(const struct ks_quota *q, const struct ks_tuning *t)
 {
 	int kind;
@@ -713,14 +712,14 @@ static bool can_go_up(const struct ks_quota *q, const struct ks_tuning *t)
 }
 
 /**
- * ks_quota_budget_ns - how long a round may work on records
+ * ks_quota_budget_ns - get the time that a round may spend on records
  * @q: state of the loop
- * @t: what the administrator wants
+ * @t: settings
  *
- * While there is a longer period to go to, four times of what the quota allows, so
- * that the loop sees by how much it is wrong. Then the quota itself.
+ * While a longer period exists, this is four times what the quota allows, so that the
+ * loop sees how far the use is off. At the longest periods it is the quota itself.
  *
- * Return: ns; with no quota, half of the time.
+ * Return: ns; without a quota, half of the time.
  */
 u64 ks_quota_budget_ns(const struct ks_quota *q, const struct ks_tuning *t)
 {

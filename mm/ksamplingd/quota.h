@@ -7,7 +7,7 @@
 
 #include <linux/types.h>
 
-/* Kinds of events; each has a table of periods. */
+/* Kinds of accesses; each has a table of periods. */
 enum ks_kind {
 	KS_LOADS,
 	KS_STORES,
@@ -20,27 +20,26 @@ extern const u32 ks_periods[KS_NR_KINDS][KS_NR_LEVELS];
 
 enum ks_policy {
 	KS_STEP,		/* one level in a window */
-	KS_PROPORTIONAL,	/* at once where the quota is expected to be met */
+	KS_PROPORTIONAL,	/* at once to where the quota should be met */
 	KS_NR_POLICIES,
 };
 
 #define KS_PERMILLE	1000U		/* ppm */
 #define KS_WHOLE	1000000U	/* ppm */
-#define KS_MOST_PPM	(1000 * KS_WHOLE)	/* that a use is told to be */
+#define KS_MOST_PPM	(1000 * KS_WHOLE)	/* upper bound of a use */
 #define KS_MAX_SLEEP_US	100000U
 #define KS_FULL		800U	/* permille of a ring */
-#define KS_READS	4	/* of each event in a window */
+#define KS_READS	4	/* of each event, in a window */
 
 /**
- * struct ks_tuning - what the administrator wants
- * @quota_permille: share of one CPU that the thread may use; 0: the periods stay as
- *		    they are
+ * struct ks_tuning - settings of the loop
+ * @quota_permille: share of one CPU that the thread may use; 0: periods stay fixed
  * @policy:	    enum ks_policy
- * @sleep_us:	    the shortest sleep between two rounds
- * @load_share_permille: how many of the samples are to be of loads (R-28), the others are
- *		    of stores; a kind whose share is 0 is not sampled
- * @record_cost_ns: what a record costs the program that is sampled
- * @quota_has_workload: 1: that is part of what the quota limits; 0: it is not
+ * @sleep_us:	    shortest sleep between two rounds
+ * @load_share_permille: share of loads among the samples, the rest being stores; a kind with
+ *		    a share of 0 is not sampled
+ * @record_cost_ns: what a record costs the sampled program
+ * @quota_has_workload: 1: the quota includes that cost; 0: it does not
  */
 struct ks_tuning {
 	u32 quota_permille;
@@ -52,22 +51,22 @@ struct ks_tuning {
 };
 
 /**
- * struct ks_usage - what the thread has done, since it was looked at last
- * @wall_ns:  time that went by
- * @run_ns:   time on a CPU
- * @round_ns: time that went by in rounds, also while the thread had to wait for a CPU
- * @round_run_ns: part of @run_ns in rounds, 0 if that is not known; the rest is what it takes
- *	      to go to sleep and to wake up
- * @drain_ns: part of @round_ns that went into records; the rest is what the rounds cost even
- *	      if there is nothing to read
- * @records:  how many there were of each kind: read, and lost
- * @read:     how many were read
- * @made:     how many were made: those of @records, less those that waited in rings when
- *	      the window began, and those that wait now
- * @rounds:   how many
- * @fill_permille: how much of a ring of each kind came at most from one look at it to the
- *	      next; with what did not fit into it, so this may be more than 1000; without
- *	      what the hardware delivers at once, whatever the period is
+ * struct ks_usage - what the thread has done in a window
+ * @wall_ns:  length of the window
+ * @run_ns:   CPU time
+ * @round_ns: time spent in rounds, including waiting for a CPU
+ * @round_run_ns: part of @run_ns in rounds, 0 if unknown; the rest is spent on going to sleep
+ *	      and waking up
+ * @drain_ns: part of @round_ns spent on records; the rest is what rounds cost with nothing to
+ *	      read
+ * @records:  records of each kind: read, and lost
+ * @read:     records read
+ * @made:     records made: @records, less those that waited in rings when the window began,
+ *	      plus those that wait now
+ * @rounds:   number of rounds
+ * @fill_permille: most of a ring of each kind that was filled between two rounds. It includes
+ *	      records that did not fit, so it may exceed 1000, but not what the hardware
+ *	      delivers at once with any period.
  */
 struct ks_usage {
 	u64 wall_ns;
@@ -84,27 +83,27 @@ struct ks_usage {
 
 /**
  * struct ks_quota - state of the loop
- * @use_ppm:   what the quota limits, smoothed (R-23), of one CPU
+ * @use_ppm:   use that the quota limits, smoothed, of one CPU
  * @base_ppm:  part of it that does not depend on the periods, smoothed
- * @loads_ppm: share of loads among the records, smoothed (R-28)
- * @now_ppm:   what the quota limits, in the last window
+ * @loads_ppm: share of loads among the records, smoothed
+ * @now_ppm:   use that the quota limits, in the last window
  * @loads_now_ppm: share of loads in the last window that had records
- * @workload_ppm: what the records of the last window have cost those who are sampled, all
- *	       CPUs together, of one CPU
- * @sleep_us:  how long to sleep between rounds
- * @round_ns:  what a round takes if there is nothing to read, smoothed
- * @wakeup_ns: part of that to go to sleep and to wake up, the least that was seen
- * @level:     place of each kind in its table of periods; the higher, the longer
- * @began:     the same when the window began
- * @raises:    how often a ring has raised a level in this window
- * @measured:  has there been a window yet?
- * @steady:    since the use or the mix was off last, have the nearest levels been found?
- * @moved:     until then, by how many levels each kind went last
- * @steps:     until then, how many there were
- * @before_ppm: the use before the last step
- * @found_ppm: the use with the levels that were found
- * @found_loads_ppm: the share of loads then
- * @found_windows: how often one of both was off since
+ * @workload_ppm: what the records of the last window have cost the sampled programs, summed
+ *	       over all CPUs, of one CPU
+ * @sleep_us:  sleep between rounds
+ * @round_ns:  cost of a round with nothing to read, smoothed
+ * @wakeup_ns: part of it for going to sleep and waking up, minimum seen
+ * @level:     index of each kind into its table of periods; higher is longer
+ * @began:     @level at the start of the window
+ * @raises:    how often full rings have raised a level in this window
+ * @measured:  the averages are valid
+ * @steady:    no search is in progress: the nearest levels have been found
+ * @moved:     levels that each kind went in the last step of the search
+ * @steps:     number of steps of the search
+ * @before_ppm: use before the last step
+ * @found_ppm: use with the levels that were found
+ * @found_loads_ppm: share of loads with them
+ * @found_windows: windows since in which use or mix was off
  */
 struct ks_quota {
 	u32 use_ppm;
