@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ksamplingd: what perf writes into a ring.
+ * ksamplingd: the records that perf writes into a ring.
  *
- * The layout is that of include/uapi/linux/perf_event.h for KS_SAMPLE_TYPE, and that with
- * PERF_SAMPLE_DATA_SRC, without sample_id_all. Nothing beyond perf_event_header::size is
- * looked at.
+ * The layout is that of include/uapi/linux/perf_event.h for KS_SAMPLE_TYPE, optionally with
+ * PERF_SAMPLE_DATA_SRC, and without sample_id_all. Nothing beyond perf_event_header::size is
+ * read. Locking: none; only the record and constant attributes are read.
  */
 #include <linux/build_bug.h>
 #include <linux/perf_event.h>
@@ -60,11 +60,11 @@ static struct ks_record parse_sample(const struct perf_event_header *header, boo
 }
 
 /**
- * ks_record_parse - understand one record
- * @header: the record, as many bytes as its size says, aligned to 8
+ * ks_record_parse - decode one record
+ * @header: the record, with perf_event_header::size bytes, aligned to 8
  * @attr:   of the event that has written it
  *
- * Return: what it says; KS_BROKEN if it is too short for that.
+ * Return: what it says; type KS_BROKEN if its size is wrong for its type.
  */
 struct ks_record ks_record_parse(const struct perf_event_header *header,
 				 const struct perf_event_attr *attr)
@@ -101,8 +101,8 @@ struct ks_record ks_record_parse(const struct perf_event_header *header,
 }
 
 /*
- * Memory, be it near, far, persistent or behind CXL. perf has two ways to say that: newer
- * PMUs fill in mem_lvl_num, and only that has all of these; older ones mem_lvl alone.
+ * Memory, be it near, far, persistent or behind CXL. Newer PMUs fill in mem_lvl_num, and
+ * only that can express all of these; older ones fill in mem_lvl alone.
  */
 static bool is_memory(union perf_mem_data_src from)
 {
@@ -121,15 +121,15 @@ static bool is_memory(union perf_mem_data_src from)
 }
 
 /**
- * ks_record_filter - is a sample one of those that were wanted?
- * @r:	  which is a sample
+ * ks_record_filter - discard samples that are not wanted
+ * @r:	  a sample
  * @attr: of the event that has made it
  *
- * What the event could be told when it was made needs no look at the sample.
+ * What the attributes of an event exclude already is not checked again.
  *
- * Return: KS_NOT_DISCARDED; KS_KERNEL if the address is one of the kernel, whatever it
- * has accessed, and the event samples that as well; KS_NOT_MEMORY if the event says
- * where data came from, and that was not memory: nor is it then if it does not know.
+ * Return: KS_NOT_DISCARDED; KS_KERNEL if the event samples the kernel as well and the
+ * address is one of the kernel, whatever has accessed it; KS_NOT_MEMORY if the event
+ * reports data sources, and this one is unknown or not memory.
  */
 enum ks_discard ks_record_filter(const struct ks_record *r,
 				 const struct perf_event_attr *attr)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * What perf writes into a ring. See record.c.
- */
+/* The records that perf writes into a ring. See record.c. */
 #ifndef _MM_KSAMPLINGD_RECORD_H
 #define _MM_KSAMPLINGD_RECORD_H
 
@@ -13,31 +11,31 @@ struct perf_event_attr;
 struct perf_event_header;
 
 /*
- * What is asked for with each sample; and PERF_SAMPLE_DATA_SRC of events that cannot be
- * told to sample memory only. More would cost room, or PEBS its batches.
+ * Requested for each sample; PERF_SAMPLE_DATA_SRC comes on top for events that cannot be
+ * limited to memory. More would cost room, or keep PEBS from batching.
  */
 #define KS_SAMPLE_TYPE	(PERF_SAMPLE_TID | PERF_SAMPLE_ADDR | PERF_SAMPLE_PHYS_ADDR)
-#define KS_SAMPLE_BYTES	32	/* of the ring */
+#define KS_SAMPLE_BYTES	32	/* in the ring */
 
 enum ks_record_type {
 	KS_SAMPLE,
-	KS_LOST,		/* hardware had no place for samples */
-	KS_DROPPED,		/* the ring had none, which the event counts itself */
+	KS_LOST,		/* the hardware had no room for samples */
+	KS_DROPPED,		/* the ring had none; the event counts these itself */
 	KS_THROTTLED,		/* too many interrupts: paused for a tick */
 	KS_UNTHROTTLED,
-	KS_OTHER,		/* of no interest */
-	KS_BROKEN,		/* not as long as it says that it is */
+	KS_OTHER,		/* ignored */
+	KS_BROKEN,		/* wrong size for its type */
 };
 
 /**
- * struct ks_record - one record, understood
- * @type: what it is
+ * struct ks_record - one decoded record
+ * @type: type of the record
  * @pid:  of a sample: process
  * @tid:  of a sample: thread
  * @addr: of a sample: virtual address, or 0
  * @phys: of a sample: physical address, or 0
- * @from: of a sample: union perf_mem_data_src, or 0 if it was not asked for
- * @lost: of KS_LOST and KS_DROPPED: how many samples
+ * @from: of a sample: union perf_mem_data_src, or 0 if it was not requested
+ * @lost: of KS_LOST and KS_DROPPED: number of samples
  */
 struct ks_record {
 	enum ks_record_type type;

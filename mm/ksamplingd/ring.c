@@ -2,18 +2,17 @@
 /*
  * ksamplingd: one event on one CPU, and its ring.
  *
- * A round takes a bounded batch from each ring. One that has been found more than 80 %
- * full is emptied until it is below 20 %, as far as the time of the round allows (R-22);
- * that is remembered for each ring alone.
+ * A round takes a bounded batch from each ring. A ring that was found more than 80 % full
+ * is drained until it is below 20 %, as far as the time of the round allows. Each ring
+ * has its own state for that.
  *
- * Each sample that the event has made is counted once: for a page, as discarded, or as
- * lost. What perf has no place for is counted by the event itself; if the hardware
- * tells of what it had no place for, that stands in the ring as a record. (perf counts any
- * record that does not fit. If it is one that says that the event was paused, lost is one
- * too many.)
+ * Each sample that the event makes is counted once: for a page, as discarded, or as lost. The
+ * event itself counts records that do not fit into the ring; samples that the hardware had no
+ * room for are reported by a record, if at all. (perf counts any record that does not fit. If
+ * it is one that says that the event was throttled, lost is one too high.)
  *
- * Locking: only the thread opens, reads and closes rings. The numbers in ks_counts may
- * be read by anybody at any time.
+ * Locking: only the thread opens, reads and closes rings. Anything may read ks_counts at
+ * any time.
  */
 #include <linux/err.h>
 #include <linux/perf_event.h>
@@ -29,7 +28,7 @@
 #include "ring.h"
 #include "source.h"
 
-/* records between two looks at the clock */
+/* records between two checks of the clock */
 #define MIN_BATCH	8
 #define MAX_BATCH	64
 
@@ -86,7 +85,7 @@ static void take_record(const struct perf_event_header *header, void *data)
 	}
 }
 
-/* What did not fit into the ring. */
+/* Counts records that did not fit into the ring. */
 static void count_lost(struct ks_ring *ring)
 {
 	u64 lost = perf_kernel_ring_lost(ring->event);
@@ -99,18 +98,18 @@ static void count_lost(struct ks_ring *ring)
 }
 
 /**
- * ks_ring_open - begin to sample
- * @ring:   which is not open
- * @source: one of its
- * @what:   events
- * @cpu:    where
- * @period: as ks_source_period() says
+ * ks_ring_open - begin to sample an event on a CPU
+ * @ring:   a ring that is not open
+ * @source: the source
+ * @what:   an event of @source
+ * @cpu:    the CPU
+ * @period: as from ks_source_period()
  * @pages:  size of the ring, a power of two
- * @counts: where to count what is read
+ * @counts: where to count samples
  *
  * Context: the thread.
- * Return: 0, or an error of ks_source_open() or perf_kernel_ring_attach(); nothing is
- * left behind then.
+ * Return: 0, or an error of ks_source_open() or perf_kernel_ring_attach(); the ring is
+ * not open then.
  */
 int ks_ring_open(struct ks_ring *ring, const struct ks_source *source,
 		 const struct ks_event *what, int cpu, u32 period, unsigned int pages,
@@ -138,7 +137,7 @@ int ks_ring_open(struct ks_ring *ring, const struct ks_source *source,
 	return 0;
 }
 
-/* Return: is there more? */
+/* Return: true if there may be more. */
 static bool take_batch(struct ks_ring *ring, int batch)
 {
 	int taken = perf_kernel_ring_consume(ring->event, batch, take_record, ring);
@@ -148,7 +147,7 @@ static bool take_batch(struct ks_ring *ring, int batch)
 	return taken == batch;
 }
 
-/* All that is in there. It does not become more. */
+/* Drains a ring to which nothing is added any more. */
 static void empty(struct ks_ring *ring)
 {
 	while (take_batch(ring, MAX_BATCH))
@@ -157,11 +156,10 @@ static void empty(struct ks_ring *ring)
 }
 
 /**
- * ks_ring_read - have the hardware deliver what it still keeps of an event, and look for
- *		  how long perf has had a counter for it
+ * ks_ring_read - flush what the hardware has buffered of an event, and read its times
  * @ring: the ring
  *
- * It interrupts the CPU if the event is being counted.
+ * This interrupts the CPU if the event is being counted.
  *
  * Context: the thread.
  */
@@ -179,7 +177,7 @@ void ks_ring_read(struct ks_ring *ring)
 }
 
 /**
- * ks_ring_close - end sampling, and take what is left
+ * ks_ring_close - end sampling and take the remaining records
  * @ring: the ring, open or not
  *
  * Context: the thread.
@@ -196,11 +194,11 @@ void ks_ring_close(struct ks_ring *ring)
 }
 
 /**
- * ks_ring_set_period - sample more or less often (R-24)
+ * ks_ring_set_period - change the period
  * @ring:   the ring
  * @period: events
  *
- * It interrupts the CPU, and is left if it would change nothing.
+ * This interrupts the CPU, unless the period is the same.
  *
  * Context: the thread.
  * Return: false if perf has refused.
@@ -216,12 +214,12 @@ bool ks_ring_set_period(struct ks_ring *ring, u32 period)
 }
 
 /**
- * ks_ring_is_draining - is a ring to be emptied?
- * @draining: was it so far?
+ * ks_ring_is_draining - tell whether a ring is to be drained
+ * @draining: it was so far
  * @used:     bytes in it
  * @size:     bytes that fit
  *
- * Return: true from more than 80 % on until less than 20 %.
+ * Return: true from above 80 % on until below 20 %.
  */
 bool ks_ring_is_draining(bool draining, unsigned long used, unsigned long size)
 {
@@ -229,20 +227,20 @@ bool ks_ring_is_draining(bool draining, unsigned long used, unsigned long size)
 }
 
 /**
- * ks_ring_goes_on - is another batch to be taken in this round?
- * @draining: is the ring to be emptied?
- * @more:     was there more than the last batch?
- * @done:     bytes that were taken
+ * ks_ring_goes_on - tell whether to take another batch in this round
+ * @draining: the ring is to be drained
+ * @more:     there may be more than the last batch
+ * @done:     bytes taken
  * @size:     bytes that fit
  *
- * Return: false if there is nothing left, or half of the ring is done and was not too much.
+ * Return: false if nothing is left, or half of the ring was taken and it is not draining.
  */
 bool ks_ring_goes_on(bool draining, bool more, unsigned long done, unsigned long size)
 {
 	return more && (draining || done < size / 2);
 }
 
-/* A sample of an event in its ring */
+/* Size of a sample in the ring. */
 static unsigned int sample_bytes(const struct perf_event *event)
 {
 	bool from = event->attr.sample_type & PERF_SAMPLE_DATA_SRC;
@@ -250,7 +248,7 @@ static unsigned int sample_bytes(const struct perf_event *event)
 	return KS_SAMPLE_BYTES + (from ? sizeof(u64) : 0);
 }
 
-/* How much of it what has come since the last round takes, or would take if it did fit. */
+/* Share of the ring that the records since the last round take, or would if they had fit. */
 static u32 fill_permille(const struct ks_ring *ring, unsigned long used, unsigned long size)
 {
 	u64 lost = perf_kernel_ring_lost(ring->event) - ring->lost;
@@ -260,11 +258,11 @@ static u32 fill_permille(const struct ks_ring *ring, unsigned long used, unsigne
 }
 
 /**
- * ks_ring_waits - how many samples wait to be read
+ * ks_ring_waits - get the number of samples that wait to be read
  * @ring: the ring
  *
  * Context: the thread.
- * Return: samples, 0 if it is not open.
+ * Return: samples; 0 if the ring is not open.
  */
 u64 ks_ring_waits(const struct ks_ring *ring)
 {
@@ -274,22 +272,22 @@ u64 ks_ring_waits(const struct ks_ring *ring)
 }
 
 /**
- * ks_ring_drain - take what a round takes
+ * ks_ring_drain - take the records of one round
  * @ring:  the ring, open
- * @until: by local_clock(), ns: not to begin another batch after this
+ * @until: no batch begins after this time of local_clock(), ns
  *
- * Unless it is being emptied, that is as much as half of the ring; so what comes between
- * two rounds can be all taken in one if it leaves the ring half empty.
+ * Unless the ring is draining, up to half of it is taken. So a ring that is at most half
+ * full between two rounds is emptied in one.
  *
  * Context: the thread.
- * Return: how full it has become since the last round, permille, see struct ks_usage.
+ * Return: how much was filled since the last round, permille, see struct ks_usage.
  */
 u32 ks_ring_drain(struct ks_ring *ring, u64 until)
 {
 	unsigned long size = perf_kernel_ring_size(ring->event);
 	unsigned long used = perf_kernel_ring_used(ring->event), found = used;
 	u32 fill = fill_permille(ring, used, size);
-	unsigned long done = 0;		/* bytes, if they are samples */
+	unsigned long done = 0;		/* bytes, if all are samples */
 	s64 left_ns;
 	int batch;
 	bool more;
@@ -299,7 +297,7 @@ u32 ks_ring_drain(struct ks_ring *ring, u64 until)
 		left_ns = until - local_clock();
 		if (left_ns <= 0)
 			break;
-		/* About an eighth of it, at 1 us a record. */
+		/* An eighth of the time left, at 1 us a record. */
 		batch = clamp(left_ns >> 13, MIN_BATCH, MAX_BATCH);
 		more = take_batch(ring, batch);
 
@@ -310,7 +308,7 @@ u32 ks_ring_drain(struct ks_ring *ring, u64 until)
 			break;
 		cond_resched();
 	}
-	/* What comes while others are taken is of this round. */
+	/* What has come meanwhile belongs to the next round. */
 	ring->left = min(used, found);
 	count_lost(ring);
 	return fill;

@@ -17,12 +17,12 @@ struct perf_event;
  * struct ks_counts - what became of the samples of an event
  * @samples:   counted for a page
  * @discarded: not counted, by reason
- * @lost:      never read: the ring, or the hardware, had no place
- * @throttled: how often perf has paused the event
- * @broken:    how often a ring was found to hold what is no record; what was left in it
- *	       is not counted
- * @enabled_ns: how long it was to be sampled, summed up over CPUs, as far as was looked
- * @running_ns: for how much of that perf has had a counter for it
+ * @lost:      never read: no room in the ring or in the hardware
+ * @throttled: how often perf has throttled the event
+ * @broken:    how often a ring held something that is not a record; what was left in it is not
+ *	       counted
+ * @enabled_ns: time that the event was enabled, over all CPUs, as of the last reads
+ * @running_ns: part of it that perf had a counter for the event
  * @running_permille: @running_ns of @enabled_ns, in the last window
  */
 struct ks_counts {
@@ -39,15 +39,15 @@ struct ks_counts {
 /**
  * struct ks_ring - one event on one CPU
  * @event:    NULL: not open
- * @counts:   where to count what is read
+ * @counts:   where to count samples
  * @nid:      node of the CPU
- * @store:    is it an event of stores?
- * @lost:     what the event has told of lost records so far
- * @enabled_ns: how long it was enabled, when that was read last
- * @running_ns: how long it was counted by then
- * @left:     bytes that the last round has left in it
+ * @store:    the event counts stores
+ * @lost:     lost records that the event has reported so far
+ * @enabled_ns: time that it was enabled, as of the last read
+ * @running_ns: time that it was counted, as of the last read
+ * @left:     bytes that the last round has left in the ring
  * @period:   of the event
- * @draining: it was found more than 80 % full, and is being emptied to 20 %
+ * @draining: it was found more than 80 % full and is being drained to 20 %
  */
 struct ks_ring {
 	struct perf_event *event;

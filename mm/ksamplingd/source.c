@@ -2,20 +2,21 @@
 /*
  * ksamplingd: what can be sampled.
  *
- * Of Intel's events, those are taken that tell of loads from memory behind the last
- * cache, and of all stores: they go with any counter, and PEBS may keep many of them
- * before it interrupts. The load latency event is not used. It would say more of each
- * load, but needs a group leader on Sapphire Rapids and later, which the kernel's own
- * events cannot have.
+ * On Intel, the events are loads that miss the last cache, and all stores. They work on
+ * any counter, and PEBS can buffer many of them before it interrupts. The load latency
+ * event would say more about each load, but needs a group leader on Sapphire Rapids and
+ * later, which events of the kernel cannot have.
  *
- * AMD's IBS marks every n-th operation, whatever it does. From Zen 4 on it can be told to
- * keep only those that miss the last cache. Before, it says with each where data came
- * from, and what was not memory is discarded; of stores it does not know. Nor can it leave
- * out the kernel, so that is done by address. None of that has ever run: no machine with
- * IBS was at hand, and nothing emulates it.
+ * AMD's IBS tags every n-th operation of any kind. From Zen 4 on, it can be told to keep
+ * only those that miss the last cache. Before, each sample says where its data came from,
+ * and what was not memory is discarded; for stores, IBS does not know. It cannot exclude
+ * the kernel, so the kernel's samples are discarded by address. None of this has ever
+ * run: no machine with IBS was at hand, and nothing emulates it.
  *
- * Page faults work everywhere, and say which pages are new rather than which are hot. So
- * nobody gets them who has not asked for them.
+ * Page faults work everywhere, but say which pages are new rather than which are hot. So
+ * they are only used on request.
+ *
+ * Locking: none. Everything here is constant, or belongs to the caller.
  */
 #include <linux/err.h>
 #include <linux/hw_breakpoint.h>
@@ -32,7 +33,7 @@
 #include "source.h"
 
 #ifdef CONFIG_X86
-/* Of these the event codes below are known. */
+/* Processors for which the event codes below are known. */
 static const u32 intel_models[] = {
 	INTEL_SKYLAKE_X,		/* and Cascade, Cooper Lake */
 	INTEL_ICELAKE_X,
@@ -56,14 +57,14 @@ static const u32 intel_models[] = {
 };
 
 /**
- * ks_pebs_missing - are the events of PEBS known for a processor?
+ * ks_pebs_missing - tell why PEBS cannot be used on a processor
  * @vfm:    the processor, as in asm/intel-family.h
  * @hybrid: it has CPUs of several kinds
  *
  * The small cores of a hybrid have no such event of loads, and all CPUs are to have the
- * same ones.
+ * same events.
  *
- * Return: NULL, or why not, in words.
+ * Return: the reason in words, or NULL if PEBS can be used.
  */
 const char *ks_pebs_missing(u32 vfm, bool hybrid)
 {
@@ -84,9 +85,9 @@ static const char *pebs_missing(void)
 }
 
 /**
- * ks_ibs_tune - sample only what came from memory, or learn where it came from
+ * ks_ibs_tune - sample memory only, or request the data source to filter by
  * @attr: of an event of ibs_op
- * @caps: of get_ibs_caps()
+ * @caps: as from get_ibs_caps()
  */
 void ks_ibs_tune(struct perf_event_attr *attr, u32 caps)
 {
@@ -112,7 +113,7 @@ static void tune_ibs(struct perf_event_attr *attr)
 #endif
 
 #ifdef CONFIG_KSAMPLINGD_TEST_PMU
-/* Of which a test knows every access that is made to it. */
+/* Address for the source "breakpoint": a test knows every access to it. */
 u64 ks_test_breakpoint;
 
 static void set_breakpoint(struct perf_event_attr *attr)
@@ -148,7 +149,7 @@ const struct ks_source ks_sources[] = {
 				.skid = 2,
 			},
 		},
-		.batch = 1024,		/* of 64 bytes, from Ice Lake on; fewer before */
+		.batch = 1024,		/* records of 64 bytes, from Ice Lake on; fewer before */
 		.automatic = true,
 		.missing = pebs_missing,
 	}, {
@@ -157,7 +158,7 @@ const struct ks_source ks_sources[] = {
 		.events = {
 			{
 				.name = "ibs_op",
-				.kind = KS_STORES,	/* as frequent */
+				.kind = KS_STORES,	/* about as frequent */
 				.pmu = "ibs_op",
 				.config = BIT(19),	/* count operations, not cycles */
 				.kernel = true,
@@ -183,7 +184,7 @@ const struct ks_source ks_sources[] = {
 				.config = PERF_COUNT_SW_PAGE_FAULTS_MAJ,
 			},
 		},
-		.divide = 199,	/* the shortest is 1 */
+		.divide = 199,	/* the shortest period is 1 */
 	},
 #ifdef CONFIG_KSAMPLINGD_TEST_PMU
 	{
@@ -210,7 +211,7 @@ const struct ks_source ks_sources[] = {
 			  .config = 3, .kernel = true, .tune = want_levels },
 		},
 	}, {
-		.name = "test-half",	/* Of two events, it has one. */
+		.name = "test-half",	/* has one of its two events */
 		.nr = 2,
 		.events = {
 			{ .name = "test-loads", .kind = KS_LOADS, .pmu = "ks_test" },
@@ -233,13 +234,13 @@ const int ks_nr_sources = ARRAY_SIZE(ks_sources);
 static_assert(ARRAY_SIZE(ks_sources) <= KS_MAX_SOURCES);
 
 /**
- * ks_source_reads - how often is each event to be read, in a window?
+ * ks_source_reads - get how often each event is to be read in a window
  * @source: the source
  *
- * What perf keeps back in batches, often enough to get it out (R-27); what may have to
- * share a counter with others, once, to see that. Events of software never share.
+ * Events that perf buffers are read often enough to flush them in time. Events that may
+ * have to share a counter are read once, to find that out. Software events never share.
  *
- * Return: how often, KS_READS at most.
+ * Return: number of reads, at most KS_READS.
  */
 u32 ks_source_reads(const struct ks_source *source)
 {
@@ -251,9 +252,9 @@ u32 ks_source_reads(const struct ks_source *source)
 }
 
 /**
- * ks_source_period - the period that a source can really have
+ * ks_source_period - round a period to one that the source supports
  * @source: the source
- * @period: what is wanted, events
+ * @period: wanted period, events
  *
  * Return: events.
  */
@@ -277,11 +278,11 @@ static bool has_kind(const struct ks_source *source, enum ks_kind kind)
 }
 
 /**
- * ks_source_load_share - the share of the samples that loads can have (R-28)
+ * ks_source_load_share - limit the share of loads to what the source supports
  * @source:   the source
- * @permille: what is wanted
+ * @permille: wanted share of the samples
  *
- * Return: permille; all or nothing, if the source has no other kind or no loads.
+ * Return: permille; 1000 if the source has no stores, 0 if it has no loads.
  */
 u32 ks_source_load_share(const struct ks_source *source, u32 permille)
 {
@@ -291,15 +292,15 @@ u32 ks_source_load_share(const struct ks_source *source, u32 permille)
 }
 
 /**
- * ks_source_open - make an event, disabled, without a ring
- * @source: one of its
- * @what:   events
- * @cpu:    where
- * @period: as ks_source_period() says
+ * ks_source_open - create an event, disabled and without a ring
+ * @source: the source
+ * @what:   an event of @source
+ * @cpu:    the CPU
+ * @period: as from ks_source_period()
  *
- * Context: process context; may sleep; its permissions are those of the caller.
- * Return: the event, or an error: -ENOENT: this machine has no such thing; -ENODEV: nor
- * the CPU; others of perf_event_create_kernel_counter().
+ * Context: process context; may sleep; the event has the permissions of the caller.
+ * Return: the event, or an ERR_PTR(): -ENOENT if this machine lacks it, -ENODEV if the
+ * CPU is not online, or another error of perf_event_create_kernel_counter().
  */
 struct perf_event *ks_source_open(const struct ks_source *source,
 				  const struct ks_event *what, int cpu, u32 period)

@@ -16,18 +16,17 @@ struct perf_event;
 struct perf_event_attr;
 
 /**
- * struct ks_event - an event that tells which address was accessed
- * @name:   for people
- * @kind:   which table of periods is its own
- * @pmu:    name of a PMU whose type is not known beforehand, or NULL
+ * struct ks_event - an event whose samples have the address accessed
+ * @name:   for users
+ * @kind:   selects its table of periods
+ * @pmu:    name of a PMU with a dynamic type, or NULL
  * @type:   perf_event_attr::type, if @pmu is NULL
  * @config: perf_event_attr::config
- * @skid:   0 if the address is that of the event anyway; otherwise the most precise
- *	    perf_event_attr::precise_ip to try. A lower one is taken if it must be, but
- *	    never 0, because there would be no address.
- * @kernel: it cannot tell what the kernel does from what programs do. Samples with an
- *	    address of the kernel are discarded.
- * @tune:   sets what else the event needs, or NULL
+ * @skid:   0 if the address is always that of the event; otherwise the most precise
+ *	    perf_event_attr::precise_ip to try. Lower ones are tried next, but never 0, because
+ *	    then there would be no address.
+ * @kernel: it cannot exclude the kernel. Samples with an address of the kernel are discarded.
+ * @tune:   sets further attributes of the event, or NULL
  */
 struct ks_event {
 	const char *name;
@@ -42,18 +41,17 @@ struct ks_event {
 
 /**
  * struct ks_source - events that are sampled together
- * @name:	    for people, and vm.ksamplingd.source
- * @nr:		    how many of @events
+ * @name:	    for users, and for vm.ksamplingd.source
+ * @nr:		    number of @events
  * @events:	    the events
- * @period_step:    periods are multiples of this, if it is not 0
- * @least_period:   none is shorter
- * @batch:	    so many records at most may come at once, with any period, because the
+ * @period_step:    periods are multiples of this; 0: any
+ * @least_period:   shortest period
+ * @batch:	    maximum number of records that come at once with any period, because the
  *		    hardware has a buffer of its own; 0 if they come one by one
- * @divide:	    periods are shorter by this, if it is not 0, because what is sampled
- *		    is rare
- * @automatic:	    "auto" may choose it
- * @missing:	    what this machine lacks for it, in words, or NULL; a NULL function: its
- *		    events can be made if it lacks nothing
+ * @divide:	    periods are divided by this, because the event is rare; 0: they are not
+ * @automatic:	    "auto" may choose this source
+ * @missing:	    returns what this machine lacks for it, in words, or NULL if nothing; a NULL
+ *		    function: it lacks nothing if its events can be created
  */
 struct ks_source {
 	const char *name;
@@ -67,7 +65,7 @@ struct ks_source {
 	const char *(*missing)(void);
 };
 
-#define KS_AUTO		0	/* the first that works, of those that are automatic */
+#define KS_AUTO		0	/* the first automatic one that works */
 
 extern const struct ks_source ks_sources[];
 extern const int ks_nr_sources;

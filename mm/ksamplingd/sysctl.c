@@ -2,13 +2,13 @@
 /*
  * ksamplingd: /proc/sys/vm/ksamplingd/.
  *
- * Everybody may read. To write takes CAP_PERFMON besides the file's owner, because
- * what is sampled is what other people's programs do. What is not possible is refused,
- * and changes nothing.
+ * Anybody may read. Writing takes CAP_PERFMON besides the permissions of the file,
+ * because samples show what programs of other users do. Invalid values are refused and
+ * change nothing.
  *
- * Locking: lists_lock (a mutex) keeps the lists of CPUs and nodes for who reads and writes
- * them here. All else is a number, which needs none. ksamplingd reads without it, see
- * struct ks_knobs.
+ * Locking: lists_lock (a mutex) serializes reads and writes of the lists of CPUs and
+ * nodes here. All other knobs are numbers, which need no lock. ksamplingd reads all of
+ * them without a lock, see struct ks_knobs.
  */
 #include <linux/capability.h>
 #include <linux/cleanup.h>
@@ -27,13 +27,13 @@ static DEFINE_MUTEX(lists_lock);
 
 /**
  * ks_sysctl_number - read, or check and set, a knob that is a number
- * @table:  its u32, and the bounds
- * @write:  is it written?
+ * @table:  has the u32 and its bounds
+ * @write:  it is written
  * @buffer: as of any proc_handler
  * @lenp:   likewise
  * @ppos:   likewise
  * @check:  may refuse a value; or NULL
- * @tell:   is called if it has changed; or NULL
+ * @tell:   called after a change; or NULL
  *
  * Return: 0, -EPERM or -EINVAL.
  */
@@ -49,7 +49,7 @@ int ks_sysctl_number(const struct ctl_table *table, int write, void *buffer, siz
 
 	copy.data = &value;
 	err = proc_douintvec_minmax(&copy, write, buffer, lenp, ppos);
-	/* Not everything that is written is a value: nothing, and the end of the line. */
+	/* Not every write has a value: it may be empty, or the end of a line. */
 	if (err || !write || value == before)
 		return err;
 	if (check && !check(value))
@@ -60,14 +60,14 @@ int ks_sysctl_number(const struct ctl_table *table, int write, void *buffer, siz
 	return 0;
 }
 
-/* What the thread looks at by itself. */
+/* For knobs that the thread polls. */
 static int tune(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
 		loff_t *ppos)
 {
 	return ks_sysctl_number(table, write, buffer, lenp, ppos, NULL, NULL);
 }
 
-/* What it has to open its rings anew for. */
+/* For knobs that need all rings to be reopened. */
 static int change(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
 		  loff_t *ppos)
 {
@@ -147,7 +147,7 @@ static int set_nodes(unsigned long *list)
 	return 0;
 }
 
-/* An empty list stands for what is sampled without any. */
+/* An empty list restores the default. */
 static int set_cpus(unsigned long *list)
 {
 	bool named = !bitmap_empty(list, CPU_BITS);
@@ -159,7 +159,7 @@ static int set_cpus(unsigned long *list)
 		return 0;
 	if (named)
 		bitmap_copy(cpumask_bits(&ks_knobs.cpus), list, CPU_BITS);
-	/* Not before the list, see ks_wanted_cpus(). */
+	/* After the list: pairs with ks_wanted_cpus(). */
 	smp_store_release(&ks_knobs.cpus_named, named);
 	ks_knobs_changed();
 	return 0;
@@ -168,14 +168,14 @@ static int set_cpus(unsigned long *list)
 /**
  * ks_sysctl_list - read, or set, a knob that is a list like 0-3,8
  * @table:  maxlen is the number of bits
- * @write:  is it written?
+ * @write:  it is written
  * @buffer: as of any proc_handler
  * @lenp:   likewise
  * @ppos:   likewise
- * @list:   what it is so far
- * @set:    takes what has been written, or refuses it
+ * @list:   present value
+ * @set:    takes the written value, or refuses it
  *
- * Return: 0, or -errno.
+ * Return: 0 or -errno.
  */
 int ks_sysctl_list(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
 		   loff_t *ppos, unsigned long *list, int (*set)(unsigned long *list))
@@ -183,7 +183,7 @@ int ks_sysctl_list(const struct ctl_table *table, int write, void *buffer, size_
 	struct ctl_table copy = *table;
 	int err;
 
-	/* Nothing at all is not an empty list. */
+	/* An empty write is not an empty list. */
 	if (write && !*lenp)
 		return 0;
 	copy.data = &list;

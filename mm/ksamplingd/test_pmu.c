@@ -1,36 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ksamplingd: a PMU that reports accesses which nobody makes, for tests.
+ * ksamplingd: a PMU for tests, which reports accesses that never happen.
  *
- * Each CPU "accesses" a set of pages at a chosen rate, the page of rank n with a
- * probability in proportion to 1/n (Zipf); the nodes take turns. As with PEBS, samples
- * come in batches: all but the last are written to the ring, the last one goes the way of
- * an interrupt. How many samples were made is counted, so that what becomes of them can be
- * added up. Event 2 is event 0 with a buffer: it makes no sample before there are 1000, or
- * it is read. Event 3 is event 0 with addresses of programs and of the kernel, and says where data
- * came from: of four samples one was a program's from memory, one from a cache, one from
- * nobody knows where, and one was the kernel's from memory.
+ * Each CPU "accesses" a set of pages at a chosen rate. The probability of the page of
+ * rank n is proportional to 1/n (Zipf); the pages are spread over the nodes in turn. As
+ * with PEBS, samples come in batches: all but the last are written to the ring, the last
+ * one takes the path of an interrupt. All samples are counted, so that tests can account
+ * for each of them. Event 2 is event 0 with a buffer: it makes samples when there are
+ * 1000, or when it is read. Event 3 is event 0 with addresses of programs and of the
+ * kernel, and with data sources: of four samples, one is a program's from memory, one
+ * from a cache, one from an unknown source, and one is the kernel's from memory.
  *
- * /sys/kernel/debug/ksamplingd_test/ has accesses_per_s (for each CPU; event 0),
- * stores_per_s (event 1), pages and order of the set (to be written while nothing is
- * sampled), produced (samples so far), and truth: a line of pfn and probability (ppm)
- * for each page, by rank. told is how often the PMU, as a consumer, was told of a page that
- * has become hot, while consumer is 1, and last is what it was told last: pfn, order, node,
- * node of the CPU, heat, and 1 for a store. While second is 1 there is another consumer; it
- * answers "later" while later is Y, and asked is how often it was called. stray is how often
- * one of them was called that was not registered. Once invites is Y, the first one registers
- * the second when it is called next. places is how many more can be registered.
+ * Files in /sys/kernel/debug/ksamplingd_test/:
  *
- * user is an address, or 0: if it is not 0, the set is memory of who has written it, from
- * there on, wherever that is at the time (pages and order are to be written first, and truth
- * does not tell of it).
+ *	accesses_per_s	rate of each CPU, for event 0
+ *	stores_per_s	likewise, for event 1
+ *	pages, order	of the set; to be written while nothing is sampled
+ *	user		an address, or 0. If not 0, the set is memory of the process that has
+ *			written it, from that address on, wherever that is at the time. To be
+ *			written after pages and order; truth does not apply to it.
+ *	produced	samples so far
+ *	truth		a line of pfn and probability (ppm) for each page, by rank
+ *	consumer	1: the PMU is a consumer of hot pages
+ *	told		number of its calls
+ *	last		its last call: pfn, order, node, node of the CPU, heat, 1 for a store
+ *	second		1: there is a second consumer
+ *	later		Y: the second consumer answers KS_LATER
+ *	asked		number of its calls
+ *	stray		number of calls of either while it was not registered
+ *	invites		Y: the next call of the first consumer registers the second one
+ *	places		number of further consumers that can be registered
+ *	strange		Y: some samples have no address, or one without memory
+ *	throttle	Y: perf takes the interrupts for too many
+ *	refuse		Y: no event is added, as if others had all counters
+ *	breakpoint	address for the source of that name; not used by this PMU
  *
- * With strange, some samples have no address, or one where there is no memory. With throttle,
- * perf is led to believe that there are too many interrupts. With refuse, no event that perf
- * wants to count is let in, as if others had all counters. breakpoint is the address that the
- * source of that name watches; that has nothing to do with this PMU.
- *
- * Locking: set_lock for the set; sampling holds it as a reader, from event_init on.
+ * Locking: set_lock (a mutex, may sleep) protects the set, and the files of consumers. It
+ * is not held while sampling: the set does not change while there are events, which are
+ * counted under set_lock.
  */
 #include <linux/cleanup.h>
 #include <linux/cpu.h>
@@ -57,7 +64,7 @@
 #include "source.h"
 
 #define BATCH		32		/* samples between two interrupts */
-#define MAX_BATCH	1000		/* in one, if there are too many, or a buffer */
+#define MAX_BATCH	1000		/* in one, if there are too many, or with a buffer */
 #define MIN_TICK_NS	(100 * NSEC_PER_USEC)
 #define MAX_TICK_NS	(10 * NSEC_PER_MSEC)
 #define MAX_PAGES	BIT(16)
@@ -65,13 +72,13 @@
 
 /**
  * struct test_set - the pages that are accessed
- * @nr:	   how many
+ * @nr:	   number of pages
  * @order: of each
  * @page:  by rank
- * @draw:  ranks, each as often as it is likely. To draw one at random is quick, and
- *	   it has to be: what it takes is taken from those who run.
- * @mm:    of a program whose memory is accessed in their place, or NULL
- * @base:  where that begins
+ * @draw:  ranks, each as often as it is likely. Drawing one at random is fast, as it must be:
+ *	   it takes time from the programs that run.
+ * @mm:    of a program whose memory is accessed instead, or NULL
+ * @base:  start address of that memory
  */
 struct test_set {
 	u32 nr;
@@ -84,7 +91,7 @@ struct test_set {
 
 static struct test_set set;
 static DEFINE_MUTEX(set_lock);
-static int events;			/* that use the set, under set_lock */
+static int events;			/* using the set; under set_lock */
 static bool throttle;
 static bool strange;
 static bool refuse;
@@ -107,7 +114,7 @@ static void free_set(void)
 	set = (struct test_set) { .order = set.order };
 }
 
-/* Those of rank n end where the sum of 1, 1/2, ..., 1/n does, of that of all. */
+/* The draws of rank n end at the share of 1 + 1/2 + ... + 1/n in the sum for all ranks. */
 static void share_draws(void)
 {
 	u64 all = 0, sum = 0;
@@ -151,7 +158,7 @@ fail:
 	return -ENOMEM;
 }
 
-/* With interrupts off, which keeps page tables. Return: 0: nothing is there. */
+/* Called with interrupts off, which keeps page tables. Return: 0 if nothing is mapped. */
 static u64 phys_of(struct mm_struct *mm, unsigned long addr)
 {
 	pgd_t *pgdp = pgd_offset(mm, addr), pgd = READ_ONCE(*pgdp);
@@ -229,7 +236,7 @@ static void fill(struct perf_event *event, struct perf_sample_data *data)
 	this_cpu_inc(produced);
 }
 
-/* Return: is the event to be paused? */
+/* Return: true if the event is to be throttled. */
 static bool make_samples(struct perf_event *event, u64 nr, struct pt_regs *regs)
 {
 	struct perf_sample_data data;
@@ -239,7 +246,7 @@ static bool make_samples(struct perf_event *event, u64 nr, struct pt_regs *regs)
 		perf_event_output_forward(event, &data, regs);
 	}
 	fill(event, &data);
-	/* Nor do idle CPUs have the tick that begins to count them anew. */
+	/* Reset it here: an idle CPU has no tick that would do so. */
 	event->hw.interrupts = READ_ONCE(throttle) ? U32_MAX : 0;
 	return perf_event_overflow(event, &data, regs);
 }
@@ -254,7 +261,7 @@ static u64 rate_of(const struct perf_event *event)
 	return READ_ONCE(rate[event->attr.config == 1]);
 }
 
-/* Never twice the same, or it could go in step with those who sleep. */
+/* Random, so that it does not run in step with periodic sleepers. */
 static u64 tick_ns(const struct perf_event *event)
 {
 	u64 accesses = rate_of(event);
@@ -267,7 +274,7 @@ static u64 tick_ns(const struct perf_event *event)
 	return ns / 2 + prandom_u32_state(this_cpu_ptr(&chance)) % (u32)ns;
 }
 
-/* Samples that are due since the last time, which is in prev_count; of a buffer, if @full. */
+/* Samples due since the time in prev_count. With @full, a buffer makes them only when full. */
 static u64 due_samples(struct perf_event *event, u64 now, bool full)
 {
 	struct hw_perf_event *hw = &event->hw;
@@ -328,7 +335,7 @@ static void test_del(struct perf_event *event, int flags)
 	test_stop(event, flags);
 }
 
-/* As with PEBS, what is in the buffer comes out when the event is read. */
+/* As with PEBS, reading the event flushes the buffer. */
 static void test_read(struct perf_event *event)
 {
 	struct perf_sample_data data;
@@ -382,16 +389,16 @@ static struct pmu test_pmu = {
 /* -------------------------------- Consumers -------------------------------- */
 
 /**
- * struct test_consumer - one of the two
- * @consumer: what ksamplingd knows
+ * struct test_consumer - a consumer of hot pages
+ * @consumer: as known to ksamplingd
  * @listens:  it is registered
- * @calls:    how often it was called
- * @stray:    how often that was while it was not registered
- * @later:    it wants to be asked again
- * @invites:  it registers another one the next time
- * @last:     what it was told last
+ * @calls:    number of calls
+ * @stray:    number of calls while it was not registered
+ * @later:    it answers KS_LATER
+ * @invites:  its next call registers the second consumer
+ * @last:     the page of the last call
  *
- * Only ksamplingd calls it; who reads the numbers sees them at some moment.
+ * Only ksamplingd calls it and writes the numbers; readers take no lock.
  */
 struct test_consumer {
 	struct ks_consumer consumer;
@@ -410,7 +417,7 @@ static enum ks_answer take_note(struct ks_consumer *consumer, const struct ks_ho
 {
 	struct test_consumer *c = container_of(consumer, struct test_consumer, consumer);
 
-	/* Nothing that it may want is held. */
+	/* ksamplingd holds none of the locks that a consumer may take. */
 	cpus_read_lock();
 	get_online_mems();
 	put_online_mems();
@@ -451,7 +458,7 @@ static int listen(struct test_consumer *c, bool listens)
 
 static struct test_consumer crowd[8];
 
-/* Return: how many more there is place for; they are gone again. */
+/* Registers as many as possible and unregisters them again. Return: their number. */
 static u64 count_places(void)
 {
 	u64 nr, i;
@@ -476,7 +483,7 @@ static int get_rate(void *data, u64 *value)
 
 static int set_rate(void *data, u64 value)
 {
-	/* What is multiplied with it has to fit into 64 bits. */
+	/* Products of the rate must fit into 64 bits. */
 	if ((value && value < 1000) || value > 1000000000000)
 		return -EINVAL;
 	WRITE_ONCE(*(u64 *)data, value);

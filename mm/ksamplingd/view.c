@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ksamplingd: /sys/kernel/debug/ksamplingd/. For root only, as addresses are among it.
+ * ksamplingd: /sys/kernel/debug/ksamplingd/. For root only, because it shows addresses.
  *
- * Locking: as struct ks_status, struct ks_counts and pages.c say.
+ * Locking: as documented at struct ks_status, struct ks_counts and in pages.c.
  */
 #include <linux/debugfs.h>
 #include <linux/init.h>
@@ -68,8 +68,8 @@ static int status_show(struct seq_file *m, void *unused)
 DEFINE_SHOW_ATTRIBUTE(status);
 
 /*
- * From which heat on pages are hot; base pages by heat, a line for each node: less than
- * one sample of a base page, 1, 2 to 3, 4 to 7, and so on, the last one 16384 and more.
+ * The heat from which on pages are hot; then base pages by heat, one line for each node:
+ * less than one sample of a base page, 1, 2 to 3, 4 to 7, and so on up to 16384 and more.
  */
 #define SHOWN_BINS	16
 
