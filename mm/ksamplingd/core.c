@@ -897,8 +897,8 @@ void ks_knobs_changed(void)
  * ks_wanted_cpus - get the CPUs that are to be sampled, online or not
  * @mask: for the result
  *
- * These are the CPUs of the knob. If it was not written, all but those that are isolated
- * by isolcpus=, nohz_full= or a cpuset.
+ * These are the CPUs of the knob. If it is unset, all but those that are isolated by
+ * isolcpus=, nohz_full= or a cpuset.
  *
  * Context: any. A list that is written concurrently may be torn; its writer calls
  * ks_knobs_changed() afterwards.

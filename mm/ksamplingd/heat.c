@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ksamplingd: how hot pages are. Arithmetic only; pages.c keeps the numbers. Locking: the
- * caller's.
+ * ksamplingd: how hot pages are. Arithmetic only; pages.c keeps the numbers. Locking:
+ * the caller's.
  *
  * The unit is the folio. A sample heats it by 2^(9 - order), so that heat is per base
  * page: 512 samples of a 2 MiB page say as much about each part of it as one sample says

@@ -423,7 +423,7 @@ enum ks_discard ks_pages_sample(u64 phys, int from_nid, bool store)
 	return KS_NOT_DISCARDED;
 }
 
-/* ------------------------------ What becomes of pages ------------------------------ */
+/* --------------------------- Freeing and migration --------------------------- */
 
 /* Leaves a change of the histogram of a node to the thread. Called under RCU. */
 static void count_moved(int nid, struct ks_heat h, int sign)

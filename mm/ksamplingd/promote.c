@@ -161,11 +161,11 @@ static struct task_struct *ks_promoter;
 static DECLARE_WAIT_QUEUE_HEAD(ks_wait);
 
 static DEFINE_SPINLOCK(ks_lock);
-static struct ks_queue *ks_queues;		/* by node; under ks_lock */
+static struct ks_queue *ks_queues;		/* by node */
 static struct ks_promote_counts ks_promoted;
 static atomic_long_t ks_returned;		/* base pages */
 
-/* Owned by the thread, or by start() while there is none. */
+/* The thread's own; start() and stop() use them while there is none. */
 static struct ks_batch *ks_batch;
 static struct ks_rate ks_rate;
 static struct ks_returns ks_returns;
@@ -264,7 +264,7 @@ static const struct ks_follower follower = {
 	.moved = page_moved,
 };
 
-/* -------------------------------- A second look -------------------------------- */
+/* ----------------------------------- Checks ----------------------------------- */
 
 /* Return: the top-tier node nearest to the CPU that uses the page, or NUMA_NO_NODE. */
 static int target_of(int nid, int from_nid)
