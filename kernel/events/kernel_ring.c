@@ -92,10 +92,7 @@ unsigned long perf_kernel_ring_used(const struct perf_event *event)
 	return bytes_used(ring_of(event));
 }
 
-/*
- * Returns the record at @tail, contiguous: if it wraps, in @copy. @used bytes are valid from
- * @tail on. NULL if this cannot be a record.
- */
+/* Returns the record at @tail, in @copy if it wraps; NULL if the @used bytes hold none. */
 static const struct perf_event_header *record_at(struct perf_buffer *rb, u64 tail,
 						 u64 used, void *copy)
 {
@@ -131,10 +128,7 @@ int perf_buffer_consume(struct perf_buffer *rb, unsigned int most,
 	u64 head, used;
 	int done = 0;
 
-	/*
-	 * Read no record before the head that covers it. Pairs with
-	 * perf_output_put_handle().
-	 */
+	/* Read records after the head that covers them. Pairs with perf_output_put_handle(). */
 	head = smp_load_acquire(&rb->user_page->data_head);
 	used = head - tail;
 	if (used > perf_data_size(rb))

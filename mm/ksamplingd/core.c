@@ -10,7 +10,7 @@
  * permissions of a kernel thread. Everybody else leaves a message and wakes the thread up:
  *
  *	a knob was written	ks_changed: reopen all rings with the new values. The thread
- *				sets it itself when it finds that a cpuset has isolated CPUs.
+ *				sets it itself when cpusets have isolated other CPUs.
  *	a CPU comes online	ks_up: the CPU can be sampled
  *	a CPU goes offline	cleared in ks_up and set in ks_gone: perf retires its events
  *				for good. Drain and release its rings, even if the CPU is back
@@ -409,10 +409,7 @@ static void count_records(struct ks_thread *t)
 	t->usage.made = made - min(t->waited, made);
 }
 
-/*
- * Runs the thread on the CPUs of the wanted nodes, or on all housekeeping CPUs if those
- * nodes have none.
- */
+/* Runs the thread on the wanted nodes, or on all housekeeping CPUs if those have none. */
 static void set_affinity(void)
 {
 	static struct cpumask usual, mask;	/* may be large */
@@ -694,10 +691,7 @@ static void show_use(const struct ks_thread *t, u64 now, u64 run)
 	WRITE_ONCE(ks_status.windows, ks_status.windows + 1);
 }
 
-/*
- * Computes for which part of the window each event was counted, and warns once if it is
- * small.
- */
+/* Computes the part of the window that each event was counted; warns once if it is small. */
 static void look_at_counters(struct ks_thread *t)
 {
 	struct ks_counts *counts;
@@ -751,10 +745,7 @@ static void end_window(struct ks_thread *t, u64 now)
 	/* Some rings may have failed for lack of memory. */
 	open_missing(t);
 	count_rings(t);
-	/*
-	 * @now and @run are older than the period change, so its cost counts for the next
-	 * window.
-	 */
+	/* @now and @run are from before the period change: its cost counts for the next window. */
 	begin_window(t, now, run);
 }
 

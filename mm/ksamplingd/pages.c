@@ -306,10 +306,7 @@ static void tell(const struct ks_hot_page *page, unsigned long slots)
 
 /* ---------------------------------- Samples ---------------------------------- */
 
-/*
- * Return: NULL rather than reclaim for it. Nor may a migration within reclaim use the reserves.
- * Called under RCU.
- */
+/* Called under RCU. Returns NULL rather than reclaim, or use reserves from within reclaim. */
 static struct ks_heat *add_block(unsigned long index)
 {
 	const gfp_t gfp = GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC;

@@ -416,7 +416,7 @@ static bool look_at_user(struct folio *folio, struct vm_area_struct *vma, unsign
 	/* This mm has its own copy. */
 	if (!mapped)
 		return true;
-	/* Its holder may wait for the rmap lock that is held here. */
+	/* Its holder may wait for a lock that is held here. */
 	if (!mmap_read_trylock(vma->vm_mm)) {
 		users->why = KS_BUSY;
 		return false;
@@ -434,7 +434,7 @@ static enum ks_failure look_at_users(struct folio *folio, int nid, int target)
 		.rmap_one = look_at_user,
 		.arg = &users,
 		.try_lock = true,
-		/* This lock is needed: the folio may be unmapped at any time. */
+		/* Only this keeps the anon_vma: the folio may be unmapped at any time. */
 		.anon_lock = folio_lock_anon_vma_read,
 	};
 
@@ -605,10 +605,7 @@ static void settle(int nid, struct ks_candidate *c, enum ks_failure why)
 	}
 	spin_unlock(&ks_lock);
 
-	/*
-	 * Ask for another call while the page is hot. A cold page may become hot again
-	 * before a sample finds that it was cold.
-	 */
+	/* Ask anew while it is hot. A cold page may be hot again before a sample finds it cold. */
 	if (done && (is_for_now(why) || why == KS_COLD))
 		ksamplingd_ask_again(&consumer, pfn);
 }
