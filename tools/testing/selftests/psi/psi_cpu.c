@@ -143,9 +143,9 @@ static void stay_in_kernel(void *nr)
 		;
 }
 
-static void preempt(void *late_ns)
+static void wake_up_late(void *late_ns)
 {
-	_Atomic __u64 *late = late_ns;
+	atomic_ullong *late = late_ns;
 	__u64 next = now_ns();
 
 	be_realtime(1);
@@ -156,9 +156,9 @@ static void preempt(void *late_ns)
 	}
 }
 
-static enum psi_result preempts(void)
+static enum psi_result waits_to_preempt(void)
 {
-	_Atomic __u64 *late = shared_alloc(sizeof(*late));
+	atomic_ullong *late = shared_alloc(sizeof(*late));
 	struct psi_sample a, b;
 	struct psi_share share;
 	const char *group;
@@ -169,7 +169,7 @@ static enum psi_result preempts(void)
 	group = make_group(NULL, "preempts");
 	nr = ids_to_sort();
 	start_load(0, stay_in_kernel, &nr);
-	start_in_group(group, 0, preempt, late);
+	start_in_group(group, 0, wake_up_late, late);
 	settle();
 	EXPECT(!read_group(group, PSI_CPU, &a), "cannot read");
 	truth = *late;
@@ -193,7 +193,7 @@ static const struct psi_case cases[] = {
 	  .min_cpus = 4, .max_cpus = 4 },
 	{ "R-4 of two busy CPUs one shared is 50 %, idle ones do not count",
 	  CPU_CASE(two_of_four_idle), .min_cpus = 4 },
-	{ "R-7 a task that preempts waits until the other one is off", preempts, 0, 1 },
+	{ "R-7 a task that preempts waits until the other one is off", waits_to_preempt, 0, 1 },
 	{ "R-6 total grows while a stall is going on", total_grows, 0, 1 },
 	/* The base drops up to a tick when its worker comes between two reads. */
 	{ "D-1 R-6 total is exact while a stall is going on",
