@@ -32,10 +32,9 @@
  * counts as on the CPU until another task runs there or it is moved away. Otherwise
  * measuring pressure would cause some.
  *
- * Clock: the runqueue's, which the scheduler has usually updated before it calls. Where
- * it has not, the clock is read here and kept in rq->psi_clock. psi_rq_clock() is the
- * later of the two, so that a CPU's times are written in the order of its clock. Readers
- * use cpu_clock(), which may be a little ahead of that.
+ * Clock: the runqueue's, and no other, so that a CPU's times are written in the order of
+ * its clock. The scheduler has updated it before it calls (see psi_needs_clock()); other
+ * callers use update_now(). Readers use cpu_clock(), which may be a little ahead of that.
  *
  * Calls: the scheduler calls the hooks, and these call psi_node.c. When a state begins
  * that PSI's threads wait for, they call down to psi_fold.c (psi_group_activate() and
@@ -160,37 +159,17 @@ static noinline void find_node(struct task_struct *p, int cpu)
 	p->psi.cpu = cpu;
 }
 
-/**
- * psi_rq_clock - the time by which PSI writes about a CPU
- * @rq: its runqueue, locked
- *
- * Return: the runqueue's clock, or PSI's own later reading of it; ns.
- */
-u64 psi_rq_clock(const struct rq *rq)
-{
-	return max(rq->clock, rq->psi_clock);
-}
-
 /* For calls from the scheduler, units. */
 static u32 sched_now(struct rq *rq)
 {
-	return psi_units(psi_rq_clock(rq));
+	return psi_units(rq->clock);
 }
 
-/*
- * For callers whose rq->clock may be old, ns. It stays as it is: update_rq_clock() also
- * accounts irq, steal and load, which costs more than a whole switch.
- */
-static u64 read_clock(struct rq *rq)
+/* For callers whose rq->clock may be old, units. */
+static u32 update_now(struct rq *rq)
 {
-	rq->psi_clock = max(psi_rq_clock(rq), sched_clock_cpu(cpu_of(rq)));
-	return rq->psi_clock;
-}
-
-/* The same, units. */
-static u32 read_now(struct rq *rq)
-{
-	return psi_units(read_clock(rq));
+	update_rq_clock(rq);
+	return sched_now(rq);
 }
 
 static u32 reader_now(int cpu)

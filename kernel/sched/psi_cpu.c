@@ -33,7 +33,7 @@ static void set_group(struct rq *rq, struct task_struct *p, struct psi_group *gr
 	if (p->psi.group == group)
 		return;
 	if (unlikely(p->psi.cause_shard))
-		psi_cause_move(p, group, cpu_of(rq), psi_rq_clock(rq));
+		psi_cause_move(p, group, cpu_of(rq), rq->clock);
 	p->psi.group = group;
 	recount(rq, p, now);
 }
@@ -52,7 +52,7 @@ void psi_move_task(struct task_struct *p, struct psi_group *group)
 	u32 now;
 
 	rq = task_rq_lock(p, &rf);
-	now = read_now(rq);
+	now = update_now(rq);
 	/* After psi_set_counting(false), tasks leave their groups, which are then freed. */
 	set_group(rq, p, READ_ONCE(psi_counting) ? group : &psi_system, now);
 	task_rq_unlock(rq, p, &rf);
@@ -71,7 +71,7 @@ void psi_recount_task(struct task_struct *p)
 	struct rq *rq;
 
 	rq = task_rq_lock(p, &rf);
-	recount(rq, p, read_now(rq));
+	recount(rq, p, update_now(rq));
 	task_rq_unlock(rq, p, &rf);
 	__release(rq->lock);	/* sparse does not see it in there */
 }
@@ -101,7 +101,7 @@ static void set_parents_on(struct rq *rq, struct psi_group * const groups[], uns
 	u32 now;
 
 	guard(rq_lock_irq)(rq);
-	now = read_now(rq);
+	now = update_now(rq);
 	for (i = 0; i < nr; i++)
 		set_node_parent(rq, per_cpu_ptr(groups[i]->nodes, cpu),
 				parent ? per_cpu_ptr(parent->nodes, cpu) : NULL, now);
@@ -164,7 +164,7 @@ static void exempt(struct rq *rq, struct task_struct *p, u8 flags, u32 now)
 	if (p->psi.flags & PSI_TASK_PREEMPTED)
 		end_preempted(rq, p);
 	if (p->psi.cause_shard)
-		psi_cause_suspend(p, psi_rq_clock(rq));
+		psi_cause_suspend(p, rq->clock);
 	p->psi.flags |= PSI_TASK_EXEMPT | flags;
 	account_task(rq, p, now);
 	p->psi.cpu = -1;
@@ -203,7 +203,7 @@ static void begin_counting(struct rq *rq, struct task_struct *p, u32 now)
 		rq->psi.irq_ns = irq_ns(rq);
 	p->psi.flags = flags;
 	if (p->psi.cause != PSI_CAUSE_NONE)
-		psi_cause_resume(p, cpu_of(rq), psi_rq_clock(rq));
+		psi_cause_resume(p, cpu_of(rq), rq->clock);
 
 	/* A task that has blocked and is on its way off the CPU runs until the switch. */
 	if (flags & PSI_TASK_ONCPU)
@@ -226,7 +226,7 @@ void psi_count_task(struct task_struct *p, struct psi_group *group)
 	u32 now;
 
 	rq = task_rq_lock(p, &rf);
-	now = read_now(rq);
+	now = update_now(rq);
 	was_exempt = p->psi.flags & PSI_TASK_EXEMPT;
 	/* A task that is not PF_EXITING here will see psi_enabled in psi_exit_begin(). */
 	if (!was_exempt || !(p->flags & PF_EXITING)) {
@@ -250,7 +250,7 @@ void psi_uncount_task(struct task_struct *p)
 	struct rq *rq;
 
 	rq = task_rq_lock(p, &rf);
-	exempt(rq, p, 0, read_now(rq));
+	exempt(rq, p, 0, update_now(rq));
 	p->psi.group = &psi_system;
 	task_rq_unlock(rq, p, &rf);
 	__release(rq->lock);	/* sparse does not see it in there */
@@ -285,7 +285,7 @@ void psi_exempt_current(void)
 	struct rq *rq;
 
 	rq = this_rq_lock_irq(&rf);
-	exempt(rq, current, PSI_TASK_KTHREAD, read_now(rq));
+	exempt(rq, current, PSI_TASK_KTHREAD, update_now(rq));
 	rq_unlock_irq(rq, &rf);
 }
 

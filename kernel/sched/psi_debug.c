@@ -164,7 +164,7 @@ void psi_debug_contrib(struct rq *rq, struct task_struct *p, u8 contrib)
 		return;
 
 	*c = (struct change) {
-		.pid = p->pid, .now = psi_units(psi_rq_clock(rq)), .flags = p->psi.flags,
+		.pid = p->pid, .now = psi_units(rq->clock), .flags = p->psi.flags,
 		.old = p->psi.contrib, .new = contrib,
 	};
 	memcpy(c->comm, p->comm, sizeof(c->comm));
@@ -213,7 +213,7 @@ static void begin_on(struct rq *rq)
 
 	guard(rq_lock_irq)(rq);
 	update_rq_clock(rq);
-	d->last = psi_units(psi_rq_clock(rq));
+	d->last = psi_units(rq->clock);
 	d->node = NULL;
 	per_cpu_ptr(psi_system.nodes, cpu_of(rq))->debug.is_timed = false;
 }
@@ -489,7 +489,7 @@ static void check_cpu(struct rq *rq)
 	struct task_struct *p;
 	struct psi_node *node;
 	int cpu = cpu_of(rq);
-	u32 now = psi_units(psi_rq_clock(rq));
+	u32 now = psi_units(rq->clock);
 
 	lockdep_assert_held(&check_lock);
 

@@ -215,7 +215,7 @@ static noinline void switch_kthread(struct rq *rq, struct task_struct *prev,
 #ifdef CONFIG_IRQ_TIME_ACCOUNTING
 static u64 irq_ns(struct rq *rq)
 {
-	return irq_time_read(cpu_of(rq));
+	return rq->prev_irq_time;
 }
 #else
 static u64 irq_ns(struct rq *rq)
@@ -256,11 +256,6 @@ static noinline void switch_after_irq(struct rq *rq, struct task_struct *prev,
 	__psi_switch(rq, prev, next);
 }
 
-void __psi_schedule(struct rq *rq)
-{
-	read_clock(rq);
-}
-
 void __psi_switch(struct rq *rq, struct task_struct *prev,
 		  struct task_struct *next)
 {
@@ -279,7 +274,7 @@ static void unaccount_sleeper(struct task_struct *p)
 	struct rq *rq = task_rq(p);
 
 	guard(rq_lock_irqsave)(rq);
-	unaccount_task(rq, p, read_now(rq));
+	unaccount_task(rq, p, update_now(rq));
 }
 
 void __psi_wake_migrate(struct task_struct *p)
@@ -294,7 +289,8 @@ static void end_cause(struct task_struct *p)
 	struct rq *rq = task_rq(p);
 
 	guard(rq_lock_irqsave)(rq);
-	psi_cause_end(p, read_clock(rq));
+	update_rq_clock(rq);
+	psi_cause_end(p, rq->clock);
 }
 
 /**
@@ -330,16 +326,14 @@ static __always_inline void toggle_current(u8 flags, u32 old, u32 new, enum psi_
 	struct task_struct *p = current;
 	struct rq_flags rf;
 	struct rq *rq;
-	u64 clock;
 	u32 now;
 
 	rq = this_rq_lock_irq(&rf);
-	clock = read_clock(rq);
-	now = psi_units(clock);
+	now = update_now(rq);
 	if (was != PSI_CAUSE_NONE)
-		psi_cause_end(p, clock);
+		psi_cause_end(p, rq->clock);
 	if (cause != PSI_CAUSE_NONE)
-		psi_cause_begin(p, cause, cpu_of(rq), clock);
+		psi_cause_begin(p, cause, cpu_of(rq), rq->clock);
 	p->psi.flags ^= flags;
 	if (likely(p->psi.contrib == old && psi_task_contrib(p->psi.flags) == new)) {
 		set_contrib(rq, p, new);

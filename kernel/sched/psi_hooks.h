@@ -28,8 +28,6 @@ void psi_task_dead(struct task_struct *p);
 void __psi_wake_new(struct task_struct *p);
 void __psi_enqueue(struct rq *rq, struct task_struct *p, int flags);
 void __psi_dequeue(struct rq *rq, struct task_struct *p, int flags);
-u64 psi_rq_clock(const struct rq *rq);
-void __psi_schedule(struct rq *rq);
 void __psi_switch(struct rq *rq, struct task_struct *prev,
 		  struct task_struct *next);
 void __psi_wake_migrate(struct task_struct *p);
@@ -60,16 +58,16 @@ static inline void psi_dequeue(struct rq *rq, struct task_struct *p, int flags)
 }
 
 /**
- * psi_schedule - schedule() is about to choose a task
- * @rq:      the runqueue
- * @skipped: its clock was left alone, since it is that of a wakeup, or of sched_yield()
+ * psi_needs_clock - does schedule() have to update the clock?
  *
- * How long ago that was is how long the task has waited.
+ * After a wakeup that preempts it would go by the time of the wakeup. How long ago that was
+ * is how long the task has waited.
+ *
+ * Return: true if so.
  */
-static inline void psi_schedule(struct rq *rq, bool skipped)
+static inline bool psi_needs_clock(void)
 {
-	if (static_branch_unlikely(&psi_enabled) && skipped)
-		__psi_schedule(rq);
+	return static_branch_unlikely(&psi_enabled);
 }
 
 /**
@@ -154,7 +152,7 @@ static inline void psi_enqueue(struct rq *rq, struct task_struct *p, int flags) 
 static inline void psi_dequeue(struct rq *rq, struct task_struct *p, int flags) { }
 static inline void psi_switch(struct rq *rq, struct task_struct *prev,
 			      struct task_struct *next) { }
-static inline void psi_schedule(struct rq *rq, bool skipped) { }
+static inline bool psi_needs_clock(void) { return false; }
 static inline void psi_wake_migrate(struct task_struct *p) { }
 static inline void psi_tick(struct rq *rq, struct task_struct *curr) { }
 static inline void psi_fork(struct task_struct *p) { }
