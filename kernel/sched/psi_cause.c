@@ -33,7 +33,6 @@
  * written by the task itself, all that goes with it under the lock of its runqueue.
  */
 #include <linux/build_bug.h>
-#include <linux/cleanup.h>
 #include <linux/cpumask.h>
 #include <linux/math64.h>
 #include <linux/psi.h>
@@ -194,11 +193,12 @@ static void take_shard(struct psi_cause_shard *shard, u64 (*clock)(void),
 		       struct psi_cause_sum sums[])
 {
 	struct psi_cause_open *open;
+	unsigned long flags;
 	bool lasts = false;
 	u64 now;
 	int c;
 
-	guard(raw_spinlock_irqsave)(&shard->lock);
+	raw_spin_lock_irqsave(&shard->lock, flags);
 	write_seqcount_begin(&shard->seq);
 	now = clock();
 	for (c = 0; c < PSI_NR_CAUSES; c++) {
@@ -212,6 +212,7 @@ static void take_shard(struct psi_cause_shard *shard, u64 (*clock)(void),
 	}
 	WRITE_ONCE(shard->used, lasts);
 	write_seqcount_end(&shard->seq);
+	raw_spin_unlock_irqrestore(&shard->lock, flags);
 }
 
 /**
@@ -225,6 +226,7 @@ void psi_causes_hand_over(struct psi_causes *causes, u64 (*clock)(void))
 {
 	struct psi_cause_sum sums[PSI_NR_CAUSES] = { };
 	struct psi_cause_shard *above = causes->above->shards;
+	unsigned long flags;
 	bool used = false;
 	unsigned int i;
 	int c;
@@ -238,7 +240,7 @@ void psi_causes_hand_over(struct psi_causes *causes, u64 (*clock)(void))
 	if (!used)
 		return;
 
-	guard(raw_spinlock_irqsave)(&above->lock);
+	raw_spin_lock_irqsave(&above->lock, flags);
 	write_seqcount_begin(&above->seq);
 	for (c = 0; c < PSI_NR_CAUSES; c++) {
 		above->open[c].count += sums[c].count;
@@ -247,6 +249,7 @@ void psi_causes_hand_over(struct psi_causes *causes, u64 (*clock)(void))
 	}
 	WRITE_ONCE(above->used, true);
 	write_seqcount_end(&above->seq);
+	raw_spin_unlock_irqrestore(&above->lock, flags);
 }
 
 /* As far as it is more: a sum may be older than what is shown, or miss something. */
@@ -268,14 +271,14 @@ void psi_causes_show(struct psi_causes *causes, struct psi_cause_sum sums[])
 	struct psi_cause_sum *shown = causes->shown;
 	int c;
 
-	guard(raw_spinlock)(&causes->lock);
-
+	raw_spin_lock(&causes->lock);
 	for (c = 0; c < PSI_NR_CAUSES; c++) {
 		grow(&shown[c].count, sums[c].count - causes->hidden[c].count);
 		grow(&shown[c].total, sums[c].total - causes->hidden[c].total);
 		grow(&shown[c].max, sums[c].max);
 		sums[c] = shown[c];
 	}
+	raw_spin_unlock(&causes->lock);
 }
 
 /**
@@ -291,12 +294,12 @@ void psi_causes_hide(struct psi_causes *causes, const struct psi_cause_sum sums[
 {
 	int c;
 
-	guard(raw_spinlock)(&causes->lock);
-
+	raw_spin_lock(&causes->lock);
 	for (c = 0; c < PSI_NR_CAUSES; c++) {
 		grow(&causes->hidden[c].count, sums[c].count - causes->shown[c].count);
 		grow(&causes->hidden[c].total, sums[c].total - causes->shown[c].total);
 	}
+	raw_spin_unlock(&causes->lock);
 }
 
 /* ------------------------------- Tasks ------------------------------- */
