@@ -463,6 +463,8 @@ struct psi_share psi_watch(enum psi_resource res, unsigned int ms)
 	share = psi_share(&from, &to);
 	psi_note("%s: some %.2f %% full %.2f %% of %.2f s", psi_name(res),
 		 share.some, share.full, share.seconds);
+	/* Not so of what they have grown by: each may have been shown a little early before. */
+	EXPECT(res == PSI_IRQ || to.full.total <= to.some.total, "more full than some");
 	return share;
 }
 

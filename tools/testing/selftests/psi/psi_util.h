@@ -172,7 +172,10 @@ struct psi_share {
 struct psi_share psi_share(const struct psi_sample *from,
 			   const struct psi_sample *to);
 
-/* Reads, sleeps, reads; exits the program if that is not possible. */
+/*
+ * Reads, sleeps, reads; exits the program if that is not possible. The case has failed if
+ * there was more full than some.
+ */
 struct psi_share psi_watch(enum psi_resource res, unsigned int ms);
 
 /* The kernel log since boot. Ends the case if there is none. */
