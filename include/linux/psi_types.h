@@ -83,8 +83,8 @@ struct psi_task {
 
 /**
  * struct psi_rq - what PSI keeps with each runqueue, beside rq->psi_seq
- * @irq_ns:	interrupt time that has been counted, ns; beside rq->prev_irq_time,
- *		with which each switch compares it
+ * @irq_ns:	interrupt time that has been counted or is nobody's, ns: as far as
+ *		irq_time_read() had come
  * @preempted:	whose CPU a thread of PSI has at the moment, or NULL
  *
  * Locking: the rq lock.

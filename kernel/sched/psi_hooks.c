@@ -213,9 +213,13 @@ static noinline void switch_kthread(struct rq *rq, struct task_struct *prev,
 }
 
 #ifdef CONFIG_IRQ_TIME_ACCOUNTING
+/*
+ * Not rq->prev_irq_time: what an interrupt takes after it has woken a task on an idle CPU
+ * gets there only when that task runs.
+ */
 static u64 irq_ns(struct rq *rq)
 {
-	return rq->prev_irq_time;
+	return irq_time_read(cpu_of(rq));
 }
 #else
 static u64 irq_ns(struct rq *rq)
@@ -227,10 +231,11 @@ static u64 irq_ns(struct rq *rq)
 /* Account interrupt time to the task on the CPU. */
 static void take_irq_time(struct rq *rq, struct task_struct *p)
 {
-	u32 units = psi_units(irq_ns(rq)) - psi_units(rq->psi.irq_ns);
+	u64 ns = irq_ns(rq);	/* once: another CPU's may grow */
+	u32 units = psi_units(ns) - psi_units(rq->psi.irq_ns);
 	bool notify;
 
-	rq->psi.irq_ns = irq_ns(rq);
+	rq->psi.irq_ns = ns;
 	if (!units || !(p->psi.contrib & PSI_ONCPU))
 		return;
 

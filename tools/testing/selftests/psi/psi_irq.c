@@ -75,46 +75,78 @@ static void do_nothing(int signal)
 {
 }
 
-/* As many interrupts as there is time for, so that they take far more than that. */
-static void spin_amid_interrupts(void *unused)
+static bool interrupt_every(unsigned int us)
 {
-	struct itimerval us = {
-		.it_interval.tv_usec = 100,
-		.it_value.tv_usec = 100,
+	struct itimerval timer = {
+		.it_interval.tv_usec = us,
+		.it_value.tv_usec = us,
 	};
 
 	signal(SIGALRM, do_nothing);
-	if (!setitimer(ITIMER_REAL, &us, NULL))
+	return !setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+/* As many interrupts as there is time for, so that they take far more than that. */
+static void spin_amid_interrupts(void *unused)
+{
+	if (interrupt_every(100))
 		spin(NULL);
+}
+
+/* What interrupts take, in ms: of any task, by the pressure, and of the CPU, by /proc/stat. */
+static long long watch_irq(void (*load)(void *), struct psi_line *full, long long *stat)
+{
+	struct psi_sample from, to;
+
+	REQUIRE(have_clock(), "there is no clock");
+	start_load(0, load, NULL);
+	sleep_ms(100);
+
+	*stat = irq_ms();
+	EXPECT(*stat >= 0, "cannot read /proc/stat");
+	EXPECT(!psi_read(PSI_IRQ, &from), "cannot read");
+	sleep_ms(12000);
+	EXPECT(!psi_read(PSI_IRQ, &to), "cannot read");
+	*stat = irq_ms() - *stat;
+	*full = to.full;
+	psi_note("irq: %lld ms, in /proc/stat %lld ms",
+		 (to.full.total - from.full.total) / 1000, *stat);
+	EXPECT(*stat > 10 * STAT_MS, "too few interrupts to tell");
+	return (to.full.total - from.full.total) / 1000;
 }
 
 static enum psi_result grows_with_interrupts(void)
 {
-	struct psi_sample from, to;
 	long long stat, pressure;
+	struct psi_line full;
 
-	REQUIRE(have_clock(), "there is no clock");
-	start_load(0, spin_amid_interrupts, NULL);
-	sleep_ms(100);
-
-	stat = irq_ms();
-	EXPECT(stat >= 0, "cannot read /proc/stat");
-	EXPECT(!psi_read(PSI_IRQ, &from), "cannot read");
-	sleep_ms(12000);
-	EXPECT(!psi_read(PSI_IRQ, &to), "cannot read");
-	stat = irq_ms() - stat;
-	pressure = (to.full.total - from.full.total) / 1000;
-
-	psi_note("irq: %lld ms, in /proc/stat %lld ms", pressure, stat);
-	EXPECT(stat > 10 * STAT_MS, "too few interrupts to tell");
+	pressure = watch_irq(spin_amid_interrupts, &full, &stat);
 	EXPECT(llabs(pressure - stat) <= STAT_MS, "they differ");
-	EXPECT(to.full.avg[AVG10], "nothing of it is in avg10");
+	EXPECT(full.avg[AVG10], "nothing of it is in avg10");
+	return PSI_PASS;
+}
+
+static void sleep_amid_interrupts(void *unused)
+{
+	while (interrupt_every(200))
+		pause();
+}
+
+/* Also of the interrupt that wakes a task up: it has not run yet. */
+static enum psi_result idle_cpu(void)
+{
+	long long stat, pressure;
+	struct psi_line full;
+
+	pressure = watch_irq(sleep_amid_interrupts, &full, &stat);
+	EXPECT(pressure <= stat / 4, "it is no task's time");
 	return PSI_PASS;
 }
 
 static const struct psi_case cases[] = {
 	{ "R-3 irq: as much as interrupts take from a busy task",
 	  grows_with_interrupts },
+	{ "R-3 irq: an interrupt of an idle CPU is nobody's", idle_cpu },
 	{ "D-9 R-11 without an irq clock there is no irq, and all others",
 	  not_without_clock },
 	{ "R-11 R-14 nor is there irq.pressure then", no_group_without_clock },
