@@ -9,6 +9,8 @@
  * a method of the file, which itself marks what it waits for; but a worker may also start
  * direct I/O or a command without waiting for it, and such a request is counted.
  *
+ * With psi=0 nobody asks, and nothing is counted.
+ *
  * Locking: ctx->uring_lock protects writes. A task that is about to wait reads without it.
  */
 #ifndef IOU_STORAGE_H
@@ -17,12 +19,23 @@
 #include <linux/fs.h>
 #include <linux/io_uring_types.h>
 #include <linux/poll.h>
+#include <linux/psi.h>
 #include <linux/sched.h>
 
 #include "io_uring.h"
 #include "opdef.h"
 
 #ifdef CONFIG_PSI_IO_URING
+
+/**
+ * io_storage_enabled - are requests counted?
+ *
+ * Return: true if so, from boot on.
+ */
+static inline bool io_storage_enabled(void)
+{
+	return static_branch_unlikely(&psi_enabled);
+}
 
 /**
  * io_storage_by_type - check if a file is storage
@@ -63,7 +76,8 @@ static inline void io_storage_begin(struct io_kiocb *req, unsigned int issue_fla
 {
 	struct io_ring_ctx *ctx = req->ctx;
 
-	if (req->flags & REQ_F_STORAGE || issue_flags & IO_URING_F_UNLOCKED)
+	if (!io_storage_enabled() || req->flags & REQ_F_STORAGE ||
+	    issue_flags & IO_URING_F_UNLOCKED)
 		return;
 	req->flags |= REQ_F_STORAGE;
 	WRITE_ONCE(ctx->nr_storage, ctx->nr_storage + 1);
@@ -85,7 +99,7 @@ static inline void io_storage_begin_worker(struct io_kiocb *req, unsigned int is
 	struct io_ring_ctx *ctx = req->ctx;
 	struct file *file = req->file;
 
-	if (!file || !io_issue_defs[req->opcode].iopoll_queue ||
+	if (!io_storage_enabled() || !file || !io_issue_defs[req->opcode].iopoll_queue ||
 	    req->flags & REQ_F_STORAGE || ctx->flags & IORING_SETUP_IOPOLL)
 		return;
 	if (req->opcode == IORING_OP_URING_CMD ? !io_storage_by_command(file) :
@@ -104,7 +118,7 @@ static inline void io_storage_end(struct io_kiocb *req)
 {
 	struct io_ring_ctx *ctx = req->ctx;
 
-	if (!(req->flags & REQ_F_STORAGE))
+	if (!io_storage_enabled() || !(req->flags & REQ_F_STORAGE))
 		return;
 	req->flags &= ~REQ_F_STORAGE;
 	WRITE_ONCE(ctx->nr_storage, ctx->nr_storage - 1);
@@ -119,7 +133,8 @@ static inline void io_storage_end(struct io_kiocb *req)
  */
 static inline void io_storage_mark_wait(struct io_ring_ctx *ctx)
 {
-	current->iowait_no_storage = !READ_ONCE(ctx->nr_storage);
+	if (io_storage_enabled())
+		current->iowait_no_storage = !READ_ONCE(ctx->nr_storage);
 }
 
 /**
@@ -127,7 +142,8 @@ static inline void io_storage_mark_wait(struct io_ring_ctx *ctx)
  */
 static inline void io_storage_unmark_wait(void)
 {
-	current->iowait_no_storage = 0;
+	if (io_storage_enabled())
+		current->iowait_no_storage = 0;
 }
 
 /**
@@ -141,6 +157,7 @@ static inline void io_storage_check_none(struct io_ring_ctx *ctx)
 
 #else /* !CONFIG_PSI_IO_URING */
 
+static inline bool io_storage_enabled(void) { return false; }
 static inline bool io_storage_by_type(struct file *file) { return false; }
 static inline bool io_storage_by_command(struct file *file) { return false; }
 static inline void io_storage_begin(struct io_kiocb *req, unsigned int issue_flags) { }

@@ -3,15 +3,16 @@
 #ifndef _LINUX_PSI_H
 #define _LINUX_PSI_H
 
+#include <linux/jump_label.h>
 #include <linux/psi_types.h>
 #include <linux/sched.h>
 
 #ifdef CONFIG_PSI
 
+DECLARE_STATIC_KEY_FALSE(psi_enabled);
+
 void psi_memstall_enter(unsigned long *flags);
 void psi_memstall_leave(unsigned long *flags);
-void psi_exit_begin(void);
-void psi_exit_end(void);
 u64 psi_system_some_us(enum psi_resource res);
 
 /**
@@ -25,7 +26,8 @@ u64 psi_system_some_us(enum psi_resource res);
  */
 static inline void psi_memstall_enter_cause(unsigned long *flags, enum psi_cause cause)
 {
-	current->psi.next_cause = cause;
+	if (static_branch_unlikely(&psi_enabled))
+		current->psi.next_cause = cause;
 	psi_memstall_enter(flags);
 }
 
@@ -34,8 +36,6 @@ static inline void psi_memstall_enter_cause(unsigned long *flags, enum psi_cause
 static inline void psi_memstall_enter(unsigned long *flags) { }
 static inline void psi_memstall_enter_cause(unsigned long *flags, enum psi_cause cause) { }
 static inline void psi_memstall_leave(unsigned long *flags) { }
-static inline void psi_exit_begin(void) { }
-static inline void psi_exit_end(void) { }
 static inline u64 psi_system_some_us(enum psi_resource res) { return 0; }
 
 #endif /* CONFIG_PSI */

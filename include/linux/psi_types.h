@@ -49,12 +49,9 @@ enum psi_cause {
  * @cpu:	the CPU of @node; -1: @node is not known
  * @flags:	what the scheduler and mm have reported: PSI_TASK_* of psi_node.h
  * @contrib:	what @node has counted of it: PSI_* bits of psi_node.h
- * @cause:	enum psi_cause of the section that it is in; written by the task itself, even
- *		with accounting off
+ * @cause:	enum psi_cause of the section that it is in; written by the task itself
  * @next_cause: from psi_memstall_enter_cause() to psi_memstall_enter(); the task's own
- * @exit_index: 1 + its index of psi_exit_srcu while it exits and cannot be found, else 0;
- *		the task's own
- * @cause_begun: begin of that section, or of its accounting, ns
+ * @cause_begun: begin of that section, or since when it is in @group, ns
  * @cause_shard: where the section is recorded; NULL: nowhere
  * @link:	tasks that @cpu counts, with CONFIG_PSI_DEBUG
  *
@@ -73,7 +70,6 @@ struct psi_task {
 	u8		contrib;
 	u8		cause : 4;
 	u8		next_cause : 4;
-	u8		exit_index;
 	u64		cause_begun;
 	struct psi_cause_shard *cause_shard;
 #ifdef CONFIG_PSI_DEBUG

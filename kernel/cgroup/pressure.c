@@ -20,9 +20,8 @@
  * operations need it only for the switch: kernfs keeps the cgroup, and the listener of
  * the open file, for as long as the operation takes.
  *
- * Lifetimes: a psi_group is made by mkdir or kernel.psi=1, and freed by
- * css_free_rwork_fn() or kernel.psi=0, after its readers under RCU; until then any task,
- * css_set or child holds the cgroup. The listener of an open file is released by close,
+ * Lifetimes: a psi_group is made by mkdir, and freed by css_free_rwork_fn(), after its
+ * readers under RCU; until then any task, css_set or child holds the cgroup. The listener of an open file is released by close,
  * rmdir or switching off, whichever is first: kernfs_drain() waits for operations and
  * lets none begin, and of->priv is NULL after that. See psi_trigger.c for triggers.
  * of->wait lives until close; its pollers hold the file.
@@ -41,65 +40,41 @@
 #include "../sched/psi_hooks.h"
 #include "../sched/psi_trigger.h"
 #include "cgroup-internal.h"
-#include "pressure.h"
 
-enum cgroup_pressure_stage cgroup_pressure_stage;
-
-/* Not with psi=0 or cgroup_disable=pressure. */
-static bool pressure_enabled(void)
+/**
+ * cgroup_pressure_enabled - do the cgroups of the default hierarchy have pressure files?
+ *
+ * Return: true unless psi=0 or cgroup_disable=pressure.
+ */
+bool cgroup_pressure_enabled(void)
 {
 	return static_branch_unlikely(&psi_enabled) && !cgroup_pressure_disabled();
-}
-
-/**
- * cgroup_pressure_has_files - does a cgroup have its pressure files?
- * @cgrp: the cgroup, of the default hierarchy
- *
- * Context: cgroup_mutex held.
- * Return: true if so, hidden or not.
- */
-bool cgroup_pressure_has_files(struct cgroup *cgrp)
-{
-	return cgrp->psi_files[PSI_IO].kn;
-}
-
-/**
- * cgroup_pressure_wants_files - is a new cgroup to have them?
- *
- * Context: cgroup_mutex held.
- * Return: true if so.
- */
-bool cgroup_pressure_wants_files(void)
-{
-	return cgroup_pressure_stage == PRESSURE_FILES;
 }
 
 /* ------------------------------- Groups ------------------------------- */
 
 /**
  * cgroup_pressure_alloc - make the group of a new cgroup
- * @cgrp:   the cgroup, which has its directory
+ * @cgrp:   the cgroup, which has its directory; nobody else sees it yet
  * @parent: the one above
- * @gfp:    GFP_KERNEL_ACCOUNT if current has made it, else GFP_KERNEL
  *
  * Context: cgroup_mutex held.
  * Return: 0 or -ENOMEM.
  */
-int cgroup_pressure_alloc(struct cgroup *cgrp, struct cgroup *parent, gfp_t gfp)
+int cgroup_pressure_alloc(struct cgroup *cgrp, struct cgroup *parent)
 {
 	struct psi_group *group;
 
 	lockdep_assert_held(&cgroup_mutex);
 
-	/* While accounting is being switched on, the parent may not have its group yet. */
-	if (!cgroup_on_dfl(parent) || cgroup_pressure_stage == PRESSURE_NOTHING || !parent->psi)
+	if (!cgroup_on_dfl(parent) || !cgroup_pressure_enabled())
 		return 0;
 
-	group = psi_group_alloc(parent->psi, gfp);
+	group = psi_group_alloc(parent->psi);
 	if (!group)
 		return -ENOMEM;
 	group->id = cgroup_id(cgrp);
-	WRITE_ONCE(cgrp->psi, group);
+	cgrp->psi = group;
 	return 0;
 }
 
@@ -138,8 +113,8 @@ void cgroup_pressure_free(struct cgroup *cgrp)
  */
 void cgroup_pressure_attach(struct task_struct *task, struct cgroup *cgrp)
 {
-	if (pressure_enabled())
-		psi_move_task(task, READ_ONCE(cgrp->psi));
+	if (cgroup_pressure_enabled())
+		psi_move_task(task, cgrp->psi);
 }
 
 /* ------------------------------ Causes ------------------------------ */
@@ -148,15 +123,11 @@ void cgroup_pressure_attach(struct task_struct *task, struct cgroup *cgrp)
 static void sum_causes(struct cgroup *cgrp, struct psi_cause_sum sums[])
 {
 	struct cgroup_subsys_state *css;
-	struct psi_group *group;
 	unsigned int nr = 0;
 
 	rcu_read_lock();
 	css_for_each_descendant_pre(css, &cgrp->self) {
-		/* One that was removed before there was accounting has none. */
-		group = READ_ONCE(css->cgroup->psi);
-		if (group)
-			psi_causes_add(&group->causes, local_clock, sums);
+		psi_causes_add(&css->cgroup->psi->causes, local_clock, sums);
 		if ((++nr % 32 && !need_resched()) || !css_tryget(css))
 			continue;
 		rcu_read_unlock();
@@ -213,7 +184,7 @@ static void pressure_switch(struct cgroup *cgrp, bool on)
 
 	css_for_each_descendant_pre(css, &cgrp->self) {
 		pos = css->cgroup;
-		if (pos == cgrp || !pos->psi)
+		if (pos == cgrp)
 			continue;
 
 		/* All groups between this one and @cgrp are off. */
@@ -268,12 +239,6 @@ static ssize_t pressure_switch_write(struct kernfs_open_file *of, char *buf,
 	cgrp = cgroup_kn_lock_live(of->kn, false);
 	if (!cgrp)
 		return -ENOENT;
-
-	if (!cgroup_pressure_has_files(cgrp)) {
-		/* Accounting was switched off while we waited for the lock. */
-		cgroup_kn_unlock(of->kn);
-		return -ENODEV;
-	}
 
 	if (on && !psi_group_is_on(cgrp->psi)) {
 		pressure_switch(cgrp, true);
@@ -382,8 +347,6 @@ void __init cgroup_pressure_init(void)
 	struct cftype *irq = &cgroup_pressure_files[ARRAY_SIZE(cgroup_pressure_files) - 2];
 
 	cgrp_dfl_root.cgrp.psi = &psi_system;
-	if (pressure_enabled())
-		cgroup_pressure_stage = PRESSURE_FILES;
 	/* Without measured interrupt time, the list ends before this file. */
 	if (!irqtime_is_measured())
 		irq->name[0] = '\0';

@@ -27,7 +27,7 @@ static DEFINE_SPINLOCK(ns_files_lock);
 
 static struct psi_group *add_file(struct psi_ns_file *file, struct cgroup *cgrp)
 {
-	struct psi_group *group = READ_ONCE(cgrp->psi);
+	struct psi_group *group = cgrp->psi;
 
 	spin_lock(&ns_files_lock);
 	if (group && !group->ns_ended) {
@@ -86,7 +86,7 @@ void psi_ns_close(struct psi_ns_file *file)
 	cgroup_put(file->cgrp);
 }
 
-/* The lock keeps the file from being closed; RCU, or a poller, keeps the wait queue. */
+/* The lock keeps the file from being closed; RCU keeps the wait queue. */
 static bool end_one(struct psi_group *group)
 {
 	wait_queue_head_t *wait = NULL;

@@ -84,10 +84,9 @@
 #define PSI_VERSION	"v1"
 MODULE_VERSION(PSI_VERSION);
 
+/* Set at boot or never. Modules test it in psi_memstall_enter_cause(). */
 DEFINE_STATIC_KEY_FALSE(psi_enabled);
-
-/* If false, tasks are PSI_TASK_EXEMPT. See psi_set_counting(). */
-static bool psi_counting __read_mostly;
+EXPORT_SYMBOL_GPL(psi_enabled);
 
 static bool psi_wanted __initdata = !IS_ENABLED(CONFIG_PSI_DEFAULT_DISABLED);
 
@@ -108,6 +107,7 @@ __setup("psi=", psi_setup);
  */
 void __init psi_init(void)
 {
+	struct psi_cause_shard *shards = NULL;
 	int cpu;
 
 	psi_node_setup();
@@ -123,30 +123,13 @@ void __init psi_init(void)
 	psi_system.id = 1;
 	psi_debug_group_add(&psi_system);
 
-	if (psi_wanted && !psi_system_add_causes(GFP_NOWAIT)) {
-		psi_counting = true;
+	if (psi_wanted)
+		shards = psi_cause_shards_alloc(GFP_NOWAIT);
+	if (shards) {
+		psi_causes_init(&psi_system.causes, shards, psi_cause_nr_shards(), NULL);
 		static_branch_enable(&psi_enabled);
 	}
-	pr_info("series %s, accounting is %s\n", PSI_VERSION, str_on_off(psi_counting));
-}
-
-/**
- * psi_system_add_causes - allocate the system's counters of causes, if it has none
- * @gfp: how to allocate; they are never freed
- *
- * Return: 0 or -ENOMEM.
- */
-int psi_system_add_causes(gfp_t gfp)
-{
-	struct psi_cause_shard *shards;
-
-	if (psi_system.causes.shards)
-		return 0;
-	shards = psi_cause_shards_alloc(gfp);
-	if (!shards)
-		return -ENOMEM;
-	psi_causes_init(&psi_system.causes, shards, psi_cause_nr_shards(), NULL);
-	return 0;
+	pr_info("series %s, accounting is %s\n", PSI_VERSION, str_on_off(shards));
 }
 
 /* --------------------------- Tasks to nodes --------------------------- */

@@ -13,7 +13,6 @@
 #include <linux/llist.h>
 #include <linux/math64.h>
 #include <linux/psi_types.h>
-#include <linux/refcount.h>
 #include <linux/seqlock_types.h>
 #include <linux/spinlock_types.h>
 #include <linux/time64.h>
@@ -160,7 +159,6 @@ struct psi_cpu_split {
  *            nearest one above that is not, or NULL. Written under cgroup_mutex, read at any
  *            time.
  * @parent:   the group above, switched on or not; fixed
- * @refs:     users of its memory: its maker, and groups below. Not for the system.
  * @monitors: its triggers, by psi_trigger.c's threads; see there
  * @active:   CPUs on which there may be something to fold. Set under a CPU's rq lock, cleared
  *            under that by the thread that folds.
@@ -192,7 +190,6 @@ struct psi_group {
 	struct psi_node __percpu *nodes;
 	struct psi_group	*acct_group;
 	struct psi_group	*parent;
-	refcount_t		refs;
 
 	struct cpumask		*active;
 	atomic_t		nr_active;
@@ -253,11 +250,9 @@ extern struct psi_group psi_system;
 extern u64 psi_periods_begin;
 void psi_group_init(struct psi_group *group, struct psi_node __percpu *nodes,
 		    struct cpumask *active, u64 now);
-struct psi_group *psi_group_alloc(struct psi_group *parent, gfp_t gfp);
+struct psi_group *psi_group_alloc(struct psi_group *parent);
 void psi_group_free(struct psi_group *group);
 void psi_fold_detach(struct psi_group *group);
-int psi_fold_start(void);
-void psi_fold_stop(void);
 void psi_group_activate(struct psi_group *group, int cpu);
 void psi_group_stalled(struct psi_group *group);
 void psi_group_read(struct psi_group *group, enum psi_state first,
@@ -309,12 +304,5 @@ static inline void psi_ns_end(struct psi_group *group) { }
 struct seq_file;
 int psi_show(struct seq_file *m, struct psi_group *group, enum psi_resource res);
 void psi_show_cpu_causes(struct seq_file *m, struct psi_group *group);
-#ifdef CONFIG_PROC_FS
-int psi_proc_add(void);
-void psi_proc_remove(void);
-#else
-static inline int psi_proc_add(void) { return 0; }
-static inline void psi_proc_remove(void) { }
-#endif
 
 #endif /* _KERNEL_SCHED_PSI_AVGS_H */

@@ -825,7 +825,7 @@ static void readers_take_nothing_away(struct kunit *test)
 /* what is not due to a cpu.max is contention. */
 static void split_adds_up(struct kunit *test)
 {
-	struct psi_group *group = psi_group_alloc(&psi_system, GFP_KERNEL);
+	struct psi_group *group = psi_group_alloc(&psi_system);
 	struct psi_cpu_split split;
 
 	KUNIT_ASSERT_NOT_NULL(test, group);

@@ -353,32 +353,6 @@ void psi_cause_begin(struct task_struct *p, enum psi_cause cause, unsigned int c
 }
 
 /**
- * psi_cause_resume - record the section that a task is in as if it began here
- * @p:   the task, in a section that is not recorded
- * @cpu: the CPU of the runqueue that it belongs to
- * @now: its clock, ns
- *
- * Context: rq lock held.
- */
-void psi_cause_resume(struct task_struct *p, unsigned int cpu, u64 now)
-{
-	begin_here(p, cpu, now);
-}
-
-/**
- * psi_cause_suspend - record the section that a task is in as if it ended here
- * @p:   the task, in a section that is recorded
- * @now: clock of its runqueue, ns
- *
- * Context: rq lock held.
- */
-void psi_cause_suspend(struct task_struct *p, u64 now)
-{
-	end_here(p, now);
-	p->psi.cause_shard = NULL;
-}
-
-/**
  * psi_cause_end - the section that a task is in ends
  * @p:   the task, current or dead, in the group in which the section began
  * @now: clock of its runqueue, ns
@@ -387,8 +361,10 @@ void psi_cause_suspend(struct task_struct *p, u64 now)
  */
 void psi_cause_end(struct task_struct *p, u64 now)
 {
-	if (likely(p->psi.cause_shard))
-		psi_cause_suspend(p, now);
+	if (likely(p->psi.cause_shard)) {
+		end_here(p, now);
+		p->psi.cause_shard = NULL;
+	}
 	p->psi.cause = PSI_CAUSE_NONE;
 }
 

@@ -103,8 +103,6 @@ u64 psi_cause_test_end(struct psi_cause_shard *shard, enum psi_cause cause, u64 
 /* sections of tasks; for psi.c */
 void psi_cause_begin(struct task_struct *p, enum psi_cause cause, unsigned int cpu, u64 now);
 void psi_cause_end(struct task_struct *p, u64 now);
-void psi_cause_resume(struct task_struct *p, unsigned int cpu, u64 now);
-void psi_cause_suspend(struct task_struct *p, u64 now);
 void psi_cause_move(struct task_struct *p, struct psi_group *group, unsigned int cpu, u64 now);
 
 /* groups */

@@ -499,11 +499,11 @@ static int go_there(struct kunit *test)
 	if (!static_key_enabled(&psi_enabled))
 		kunit_skip(test, "PSI is off");
 	KUNIT_ASSERT_NOT_NULL(test, at);
-	at->here = psi_group_alloc(&psi_system, GFP_KERNEL);
-	at->beside = psi_group_alloc(&psi_system, GFP_KERNEL);
+	at->here = psi_group_alloc(&psi_system);
+	at->beside = psi_group_alloc(&psi_system);
 	KUNIT_ASSERT_NOT_NULL(test, at->here);
 	KUNIT_ASSERT_NOT_NULL(test, at->beside);
-	at->below = psi_group_alloc(at->here, GFP_KERNEL);
+	at->below = psi_group_alloc(at->here);
 	KUNIT_ASSERT_NOT_NULL(test, at->below);
 	test->priv = at;
 	return 0;

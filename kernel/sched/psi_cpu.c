@@ -28,16 +28,6 @@ static void recount(struct rq *rq, struct task_struct *p, u32 now)
 		write_switch(rq, from, to, now);
 }
 
-static void set_group(struct rq *rq, struct task_struct *p, struct psi_group *group, u32 now)
-{
-	if (p->psi.group == group)
-		return;
-	if (unlikely(p->psi.cause_shard))
-		psi_cause_move(p, group, cpu_of(rq), rq->clock);
-	p->psi.group = group;
-	recount(rq, p, now);
-}
-
 /**
  * psi_move_task - a task moves to another group and takes its state along
  * @p:     the task
@@ -52,9 +42,13 @@ void psi_move_task(struct task_struct *p, struct psi_group *group)
 	u32 now;
 
 	rq = task_rq_lock(p, &rf);
-	now = update_now(rq);
-	/* After psi_set_counting(false), tasks leave their groups, which are then freed. */
-	set_group(rq, p, READ_ONCE(psi_counting) ? group : &psi_system, now);
+	if (p->psi.group != group) {
+		now = update_now(rq);
+		if (unlikely(p->psi.cause_shard))
+			psi_cause_move(p, group, cpu_of(rq), rq->clock);
+		p->psi.group = group;
+		recount(rq, p, now);
+	}
 	task_rq_unlock(rq, p, &rf);
 	__release(rq->lock);	/* sparse does not see it in there */
 }
@@ -154,138 +148,25 @@ void psi_nodes_detach(struct psi_group *group)
 	}
 }
 
-/* ------------------------ Switching on and off ------------------------ */
-
-/* Stop counting a task. It still records what it does itself. */
-static void exempt(struct rq *rq, struct task_struct *p, u8 flags, u32 now)
-{
-	if (p->psi.contrib & PSI_ONCPU)
-		take_irq_time(rq, p);
-	if (p->psi.flags & PSI_TASK_PREEMPTED)
-		end_preempted(rq, p);
-	if (p->psi.cause_shard)
-		psi_cause_suspend(p, rq->clock);
-	p->psi.flags |= PSI_TASK_EXEMPT | flags;
-	account_task(rq, p, now);
-	p->psi.cpu = -1;
-}
-
-void __psi_wake_new(struct task_struct *p)
-{
-	if (READ_ONCE(psi_counting))
-		p->psi.flags &= ~PSI_TASK_EXEMPT;
-}
-
-/* The flags that hooks would have set, by the state of the scheduler and the task. */
-static u8 flags_by_facts(struct rq *rq, struct task_struct *p)
-{
-	u8 flags = 0;
-
-	if (task_on_rq_queued(p) && is_throttled(p))
-		flags |= PSI_TASK_THROTTLED;
-	if (task_on_rq_queued(p) && !p->se.sched_delayed)
-		flags |= PSI_TASK_RUNNABLE;
-	else if (psi_waits_for_io(p))
-		flags |= PSI_TASK_IOWAIT;
-	if (psi_cause_is_stall(p->psi.cause))
-		flags |= PSI_TASK_MEMSTALL;
-	if (rcu_access_pointer(rq->curr) == p)
-		flags |= PSI_TASK_ONCPU;
-	return flags;
-}
-
-static void begin_counting(struct rq *rq, struct task_struct *p, u32 now)
-{
-	u8 flags = flags_by_facts(rq, p);
-
-	/* Interrupt time up to here belongs to nobody. */
-	if (flags & PSI_TASK_ONCPU)
-		rq->psi.irq_ns = irq_ns(rq);
-	p->psi.flags = flags;
-	if (p->psi.cause != PSI_CAUSE_NONE)
-		psi_cause_resume(p, cpu_of(rq), rq->clock);
-
-	/* A task that has blocked and is on its way off the CPU runs until the switch. */
-	if (flags & PSI_TASK_ONCPU)
-		flags = (flags & ~PSI_TASK_IOWAIT) | PSI_TASK_RUNNABLE;
-	account_contrib(rq, p, psi_task_contrib(flags), now);
-}
-
-/**
- * psi_count_task - count a task from now on, by its present state
- * @p:     the task, which nobody moves; skipped if it exits, or is a thread of PSI
- * @group: its group; a task that is counted already moves there
- *
- * Context: any without p->pi_lock; after psi_set_counting(true).
- */
-void psi_count_task(struct task_struct *p, struct psi_group *group)
-{
-	struct rq_flags rf;
-	struct rq *rq;
-	bool was_exempt;
-	u32 now;
-
-	rq = task_rq_lock(p, &rf);
-	now = update_now(rq);
-	was_exempt = p->psi.flags & PSI_TASK_EXEMPT;
-	/* A task that is not PF_EXITING here will see psi_enabled in psi_exit_begin(). */
-	if (!was_exempt || !(p->flags & PF_EXITING)) {
-		set_group(rq, p, group, now);
-		if (was_exempt && !(p->psi.flags & PSI_TASK_KTHREAD))
-			begin_counting(rq, p, now);
-	}
-	task_rq_unlock(rq, p, &rf);
-	__release(rq->lock);	/* sparse does not see it in there */
-}
-
-/**
- * psi_uncount_task - take a task out of its group and stop counting it
- * @p: the task
- *
- * Context: any without p->pi_lock; after psi_set_counting(false).
- */
-void psi_uncount_task(struct task_struct *p)
-{
-	struct rq_flags rf;
-	struct rq *rq;
-
-	rq = task_rq_lock(p, &rf);
-	exempt(rq, p, 0, update_now(rq));
-	p->psi.group = &psi_system;
-	task_rq_unlock(rq, p, &rf);
-	__release(rq->lock);	/* sparse does not see it in there */
-}
-
-/**
- * psi_set_counting - count new tasks when they wake up for the first time, or do not
- * @counting: true to count them
- *
- * With false, tasks that move get the system's group. Returns when nobody acts on the old
- * value any more. Existing tasks stay counted or not until psi_count_task() or
- * psi_uncount_task().
- *
- * Context: may sleep; psi_enabled is true, and callers exclude each other.
- */
-void psi_set_counting(bool counting)
-{
-	WRITE_ONCE(psi_counting, counting);
-	synchronize_rcu();
-}
-
 /* ------------------------- Folds and triggers ------------------------- */
 
 /**
  * psi_exempt_current - do not account the current task, a thread of PSI
  *
- * Context: process context, interrupts on; takes the rq lock.
+ * Context: process context, interrupts on, in no memory stall section; takes the rq lock.
  */
 void psi_exempt_current(void)
 {
+	struct task_struct *p = current;
 	struct rq_flags rf;
 	struct rq *rq;
+	u32 now;
 
 	rq = this_rq_lock_irq(&rf);
-	exempt(rq, current, PSI_TASK_KTHREAD, update_now(rq));
+	now = update_now(rq);
+	take_irq_time(rq, p);
+	p->psi.flags |= PSI_TASK_EXEMPT | PSI_TASK_KTHREAD;
+	account_task(rq, p, now);
 	rq_unlock_irq(rq, &rf);
 }
 

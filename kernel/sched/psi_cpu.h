@@ -7,8 +7,6 @@
 #ifndef _KERNEL_SCHED_PSI_CPU_H
 #define _KERNEL_SCHED_PSI_CPU_H
 
-#include <linux/gfp_types.h>
-
 #include "psi_node.h"
 
 struct psi_group;
@@ -32,11 +30,5 @@ void psi_set_parents(struct psi_group * const groups[], unsigned int nr,
 void psi_nodes_detach(struct psi_group *group);
 void psi_move_task(struct task_struct *p, struct psi_group *group);
 void psi_recount_task(struct task_struct *p);
-
-/* for switching on and off */
-void psi_set_counting(bool counting);
-void psi_count_task(struct task_struct *p, struct psi_group *group);
-void psi_uncount_task(struct task_struct *p);
-int psi_system_add_causes(gfp_t gfp);
 
 #endif /* _KERNEL_SCHED_PSI_CPU_H */

@@ -192,7 +192,7 @@ void psi_debug_clock(struct rq *rq, u32 now)
 {
 	struct debug_cpu *d = per_cpu_ptr(&debug_cpus, cpu_of(rq));
 
-	if (has_failed() || !static_key_enabled(&psi_enabled))
+	if (has_failed())
 		return;
 	if ((s32)(now - d->last) < 0)
 		fail(cpu_of(rq), "a write at %u after one at %u", now, d->last);
@@ -205,32 +205,6 @@ void psi_debug_clock(struct rq *rq, u32 now)
 			d->times[s] += now - d->last;
 	}
 	d->last = now;
-}
-
-static void begin_on(struct rq *rq)
-{
-	struct debug_cpu *d = per_cpu_ptr(&debug_cpus, cpu_of(rq));
-
-	guard(rq_lock_irq)(rq);
-	update_rq_clock(rq);
-	d->last = psi_units(rq->clock);
-	d->node = NULL;
-	per_cpu_ptr(psi_system.nodes, cpu_of(rq))->debug.is_timed = false;
-}
-
-/**
- * psi_debug_begin - drop old stamps, as clocks may have wrapped since accounting was on
- *
- * Context: may sleep; no node changes.
- */
-void psi_debug_begin(void)
-{
-	int cpu;
-
-	for_each_possible_cpu(cpu) {
-		begin_on(cpu_rq(cpu));
-		cond_resched();
-	}
 }
 
 /**
@@ -315,11 +289,11 @@ static bool is_here(struct rq *rq, struct task_struct *p)
 static void check_facts(struct rq *rq, struct task_struct *p)
 {
 	u8 contrib = p->psi.contrib, should = contrib_by_facts(rq, p);
-	bool stalled = p->psi.flags & PSI_TASK_MEMSTALL, exempt = p->psi.flags & PSI_TASK_EXEMPT;
+	bool stalled = p->psi.flags & PSI_TASK_MEMSTALL;
 	int cpu = p->psi.cpu, cause = p->psi.cause;
 
 	if (contrib == should && (!contrib || cpu == cpu_of(rq)) &&
-	    (exempt || stalled == psi_cause_is_stall(cause)))
+	    stalled == psi_cause_is_stall(cause))
 		return;
 	/* A task that is still here has been all the time: coming back takes the rq lock. */
 	smp_rmb();

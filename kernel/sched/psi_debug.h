@@ -34,7 +34,6 @@ void psi_debug_clock(struct rq *rq, u32 now);
 void psi_debug_written(struct rq *rq);
 void psi_debug_tick(struct rq *rq);
 void psi_debug_report(void);
-void psi_debug_begin(void);
 const char *psi_debug_check(struct psi_debug_seen *so_far);
 
 #else /* !CONFIG_PSI_DEBUG */
@@ -48,7 +47,6 @@ static inline void psi_debug_clock(struct rq *rq, u32 now) { }
 static inline void psi_debug_written(struct rq *rq) { }
 static inline void psi_debug_tick(struct rq *rq) { }
 static inline void psi_debug_report(void) { }
-static inline void psi_debug_begin(void) { }
 
 #endif /* CONFIG_PSI_DEBUG */
 

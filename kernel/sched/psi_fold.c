@@ -59,7 +59,7 @@ static u8 psi_interval_weights;
 /* CPUs per section with preemption off. */
 #define PSI_FOLD_CPUS	16
 
-enum fold_why { FOLD_PERIOD, FOLD_SAMPLE, FOLD_LAST };
+enum fold_why { FOLD_PERIOD, FOLD_SAMPLE };
 
 /*
  * At the end of a period an idle CPU drops out. But if something has happened there, in a
@@ -503,7 +503,7 @@ static int psi_fold_thread(void *unused)
 {
 	psi_exempt_current();
 
-	while (!kthread_should_stop()) {
+	for (;;) {
 		/* Before taking what is pending: what is added later starts the timer. */
 		smp_store_mb(psi_fold_fired, false);
 		sample_if_due();
@@ -513,28 +513,25 @@ static int psi_fold_thread(void *unused)
 		psi_debug_report();
 
 		set_current_state(TASK_IDLE);
-		if (!READ_ONCE(psi_fold_fired) && !kthread_should_stop())
+		if (!READ_ONCE(psi_fold_fired))
 			schedule();
 		__set_current_state(TASK_RUNNING);
 	}
 	return 0;
 }
 
-/**
- * psi_fold_start - start the thread, which begins with a fold of what is pending
- *
- * Context: may sleep; there is no such thread.
- * Return: 0 or a negative errno.
- */
-int psi_fold_start(void)
+static int __init psi_fold_init(void)
 {
 	struct task_struct *task;
+
+	psi_periods_begin = psi_system.fold.avgs_due - PSI_PERIOD_NS;
+	if (!static_key_enabled(&psi_enabled))
+		return 0;
 
 	task = kthread_create(psi_fold_thread, NULL, "psi_fold");
 	if (IS_ERR(task))
 		return PTR_ERR(task);
 
-	get_task_struct(task);
 	hrtimer_init(&psi_fold_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
 	psi_fold_timer.function = psi_fold_timer_fn;
 	hrtimer_init(&psi_sample_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
@@ -543,32 +540,6 @@ int psi_fold_start(void)
 	smp_store_release(&psi_fold_task, task);
 	wake_up_process(task);
 	return 0;
-}
-
-/**
- * psi_fold_stop - stop the thread, and fold the rest of the system, or it would look new later
- *
- * Context: may sleep; nothing activates a group any more.
- */
-void psi_fold_stop(void)
-{
-	struct task_struct *task = psi_fold_task;
-
-	if (task) {
-		kthread_stop(task);
-		/* They may fire until here. */
-		hrtimer_cancel(&psi_fold_timer);
-		hrtimer_cancel(&psi_sample_timer);
-		psi_fold_task = NULL;
-		put_task_struct(task);
-	}
-	group_fold(&psi_system, FOLD_LAST);
-}
-
-static int __init psi_fold_init(void)
-{
-	psi_periods_begin = psi_system.fold.avgs_due - PSI_PERIOD_NS;
-	return static_key_enabled(&psi_enabled) ? psi_fold_start() : 0;
 }
 subsys_initcall(psi_fold_init);
 

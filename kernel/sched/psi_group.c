@@ -13,7 +13,6 @@
 #include <linux/percpu.h>
 #include <linux/psi.h>
 #include <linux/rcupdate.h>
-#include <linux/refcount.h>
 #include <linux/sched/clock.h>
 #include <linux/slab.h>
 
@@ -26,12 +25,11 @@
 /**
  * psi_group_alloc - a group for a new cgroup
  * @parent: the group above, which is not switched on or off meanwhile
- * @gfp:    GFP_KERNEL_ACCOUNT to charge current for it, else GFP_KERNEL
  *
- * Context: cgroup_mutex held, may sleep.
+ * Context: cgroup_mutex held, may sleep; current is charged.
  * Return: the group, switched on; NULL if there is no memory.
  */
-struct psi_group *psi_group_alloc(struct psi_group *parent, gfp_t gfp)
+struct psi_group *psi_group_alloc(struct psi_group *parent)
 {
 	struct psi_cause_shard *shards;
 	struct psi_node __percpu *nodes;
@@ -40,9 +38,9 @@ struct psi_group *psi_group_alloc(struct psi_group *parent, gfp_t gfp)
 	u64 now;
 	int cpu;
 
-	group = kzalloc(sizeof(*group) + cpumask_size(), gfp);
-	nodes = alloc_percpu_gfp(struct psi_node, gfp);
-	shards = psi_cause_shards_alloc(gfp);
+	group = kzalloc(sizeof(*group) + cpumask_size(), GFP_KERNEL_ACCOUNT);
+	nodes = alloc_percpu_gfp(struct psi_node, GFP_KERNEL_ACCOUNT);
+	shards = psi_cause_shards_alloc(GFP_KERNEL_ACCOUNT);
 	if (!group || !nodes || !shards) {
 		kvfree(shards);
 		free_percpu(nodes);
@@ -54,9 +52,6 @@ struct psi_group *psi_group_alloc(struct psi_group *parent, gfp_t gfp)
 	psi_group_init(group, nodes, (void *)(group + 1), now);
 	psi_causes_init(&group->causes, shards, psi_cause_nr_shards(), &parent->causes);
 	group->parent = parent;
-	refcount_set(&group->refs, 1);
-	if (parent->parent)
-		refcount_inc(&parent->refs);
 	group->fold.avgs_due = psi_first_due(now, psi_periods_begin);
 	for_each_possible_cpu(cpu) {
 		node = per_cpu_ptr(nodes, cpu);
@@ -71,19 +66,10 @@ struct psi_group *psi_group_alloc(struct psi_group *parent, gfp_t gfp)
 	return group;
 }
 
-static void free_group(struct rcu_head *rcu);
-
-static void put_group(struct psi_group *group)
-{
-	if (group->parent && refcount_dec_and_test(&group->refs))
-		call_rcu(&group->rcu, free_group);
-}
-
 static void free_group(struct rcu_head *rcu)
 {
 	struct psi_group *group = container_of(rcu, struct psi_group, rcu);
 
-	put_group(group->parent);
 	kvfree(group->causes.shards);
 	free_percpu(group->nodes);
 	kfree(group);
@@ -91,10 +77,10 @@ static void free_group(struct rcu_head *rcu)
 
 /**
  * psi_group_free - free a group without tasks, files and readers
- * @group: the group, or NULL
+ * @group: the group, or NULL; those below it were freed before
  *
  * It may still be in a list of groups in which something has happened, and its nodes may be
- * followed. Groups below it may be freed later: accounting may be switched off in between.
+ * followed.
  *
  * Context: may sleep.
  */
@@ -109,5 +95,5 @@ void psi_group_free(struct psi_group *group)
 
 	psi_nodes_detach(group);
 	psi_debug_group_del(group);
-	put_group(group);
+	call_rcu(&group->rcu, free_group);
 }

@@ -349,21 +349,6 @@ static __always_inline void toggle_current(u8 flags, u32 old, u32 new, enum psi_
 	rq_unlock_irq(rq, &rf);
 }
 
-/*
- * With accounting off a task still records its cause, in case accounting is switched on
- * in the middle of the section. Return: false if that has happened.
- */
-static noinline bool set_cause_while_off(enum psi_cause cause)
-{
-	/* psi_enable() waits for tasks that have seen psi_enabled off (RCU). */
-	guard(preempt)();
-
-	if (static_branch_unlikely(&psi_enabled))
-		return false;
-	current->psi.cause = cause;
-	return true;
-}
-
 /* Into or out of a section that is no stall, or a stall nested in one. */
 static noinline void toggle_requested(enum psi_cause was, enum psi_cause cause)
 {
@@ -387,14 +372,14 @@ static noinline void toggle_requested(enum psi_cause was, enum psi_cause cause)
  */
 void psi_memstall_enter(unsigned long *flags)
 {
-	enum psi_cause was = current->psi.cause;
-	enum psi_cause cause = current->psi.next_cause ?: PSI_CAUSE_OTHER;
+	enum psi_cause was, cause;
 
+	if (!static_branch_unlikely(&psi_enabled))
+		return;
+	was = current->psi.cause;
+	cause = current->psi.next_cause ?: PSI_CAUSE_OTHER;
 	*flags = was;
 	current->psi.next_cause = PSI_CAUSE_NONE;
-	if (!static_branch_unlikely(&psi_enabled) &&
-	    set_cause_while_off(psi_cause_is_stall(was) ? was : cause))
-		return;
 
 	if (likely(was == PSI_CAUSE_NONE && psi_cause_is_stall(cause)))
 		toggle_current(PSI_TASK_MEMSTALL, RUNNING, RUNNING_STALLED, PSI_CAUSE_NONE, cause);
@@ -411,11 +396,12 @@ EXPORT_SYMBOL_GPL(psi_memstall_enter);
  */
 void psi_memstall_leave(unsigned long *flags)
 {
-	enum psi_cause was = current->psi.cause;
+	enum psi_cause was;
 
-	if (was == *flags || was == PSI_CAUSE_NONE)
+	if (!static_branch_unlikely(&psi_enabled))
 		return;
-	if (!static_branch_unlikely(&psi_enabled) && set_cause_while_off(*flags))
+	was = current->psi.cause;
+	if (was == *flags || was == PSI_CAUSE_NONE)
 		return;
 	/* toggle_current() asks only whether there was a cause: pass a constant. */
 	if (likely(*flags == PSI_CAUSE_NONE && was != PSI_CAUSE_REQUESTED_RECLAIM))

@@ -9,6 +9,7 @@
 #define _KERNEL_SCHED_PSI_HOOKS_H
 
 #include <linux/jump_label.h>
+#include <linux/psi.h>
 #include <linux/sched.h>
 
 #include "psi_node.h"
@@ -19,13 +20,11 @@ struct rq;
 
 #ifdef CONFIG_PSI
 
-DECLARE_STATIC_KEY_FALSE(psi_enabled);
 extern struct psi_group psi_system;
 
 void psi_init(void);
 void psi_idle_task(struct task_struct *idle);
 void psi_task_dead(struct task_struct *p);
-void __psi_wake_new(struct task_struct *p);
 void __psi_enqueue(struct rq *rq, struct task_struct *p, int flags);
 void __psi_dequeue(struct rq *rq, struct task_struct *p, int flags);
 void __psi_switch(struct rq *rq, struct task_struct *prev,
@@ -126,21 +125,7 @@ static inline bool psi_waits_for_io(const struct task_struct *p)
  */
 static inline void psi_fork(struct task_struct *p)
 {
-	p->psi = (struct psi_task) {
-		.group = &psi_system,
-		.cpu = -1,
-		.flags = PSI_TASK_EXEMPT,	/* until psi_wake_new() */
-	};
-}
-
-/**
- * psi_wake_new - a new task is about to run for the first time
- * @p: the task, with the lock of its runqueue held
- */
-static inline void psi_wake_new(struct task_struct *p)
-{
-	if (static_branch_unlikely(&psi_enabled))
-		__psi_wake_new(p);
+	p->psi = (struct psi_task) { .group = &psi_system, .cpu = -1 };
 }
 
 #else /* !CONFIG_PSI */
@@ -156,7 +141,6 @@ static inline bool psi_needs_clock(void) { return false; }
 static inline void psi_wake_migrate(struct task_struct *p) { }
 static inline void psi_tick(struct rq *rq, struct task_struct *curr) { }
 static inline void psi_fork(struct task_struct *p) { }
-static inline void psi_wake_new(struct task_struct *p) { }
 
 #endif /* CONFIG_PSI */
 

@@ -232,7 +232,7 @@ static void counts_match_the_facts(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, live->churn);
 
 	for (i = 0; i < NR_OWN; i++) {
-		live->own[i] = psi_group_alloc(above(live, i), GFP_KERNEL);
+		live->own[i] = psi_group_alloc(above(live, i));
 		KUNIT_ASSERT_NOT_NULL(test, live->own[i]);
 	}
 

@@ -359,7 +359,7 @@ static void sleep_unless_woken(struct psi_poller *p, ktime_t until)
 		hrtimer_start(&p->timer, until, HRTIMER_MODE_ABS_HARD);
 
 	set_current_state(TASK_IDLE);
-	if (!READ_ONCE(p->woken) && !kthread_should_stop())
+	if (!READ_ONCE(p->woken))
 		schedule();
 	__set_current_state(TASK_RUNNING);
 }
@@ -374,7 +374,7 @@ static int psi_poll_thread(void *poller)
 	if (p == &psi_pollers[PSI_POLLER_PRIVILEGED])
 		sched_set_fifo_low(current);
 
-	while (!kthread_should_stop()) {
+	for (;;) {
 		/* Before checking what is pending: what comes later wakes the thread. */
 		smp_store_mb(p->woken, false);
 
@@ -386,7 +386,7 @@ static int psi_poll_thread(void *poller)
 	return 0;
 }
 
-static const char * const poller_names[PSI_NR_POLLERS] = {
+static const char * const poller_names[PSI_NR_POLLERS] __initconst = {
 	[PSI_POLLER_PRIVILEGED]	= "psi_poll",
 	[PSI_POLLER_USER]	= "psi_poll_user",
 };
@@ -402,68 +402,28 @@ static void __init poller_init(struct psi_poller *p)
 	p->timer.function = poller_timer_fn;
 }
 
-static int poller_start(struct psi_poller *p, const char *name)
+static int __init poller_start(struct psi_poller *p, const char *name)
 {
 	struct task_struct *task;
 
 	task = kthread_create(psi_poll_thread, p, "%s", name);
 	if (IS_ERR(task))
 		return PTR_ERR(task);
-	WRITE_ONCE(p->task, get_task_struct(task));
+	p->task = task;
 	wake_up_process(task);
 	return 0;
 }
 
-static void poller_stop(struct psi_poller *p)
-{
-	struct task_struct *task = p->task;
-
-	if (!task)
-		return;
-	kthread_stop(task);
-	/* These may wake it until here. */
-	irq_work_sync(&p->work);
-	hrtimer_cancel(&p->timer);
-	WRITE_ONCE(p->task, NULL);
-	put_task_struct(task);
-}
-
-/**
- * psi_pollers_start - start the threads that serve triggers
- *
- * Context: may sleep; there are no such threads.
- * Return: 0 or a negative errno.
- */
-int psi_pollers_start(void)
+static int __init psi_trigger_init(void)
 {
 	int i, ret = 0;
 
-	for (i = 0; i < PSI_NR_POLLERS && !ret; i++)
-		ret = poller_start(&psi_pollers[i], poller_names[i]);
-	if (ret)
-		psi_pollers_stop();
-	return ret;
-}
-
-/**
- * psi_pollers_stop - stop these threads
- *
- * Context: may sleep; there are no triggers, and nothing notifies any more.
- */
-void psi_pollers_stop(void)
-{
-	int i;
-
-	for (i = 0; i < PSI_NR_POLLERS; i++)
-		poller_stop(&psi_pollers[i]);
-}
-
-static int __init psi_trigger_init(void)
-{
-	int i;
-
 	for (i = 0; i < PSI_NR_POLLERS; i++)
 		poller_init(&psi_pollers[i]);
-	return static_key_enabled(&psi_enabled) ? psi_pollers_start() : 0;
+	if (!static_key_enabled(&psi_enabled))
+		return 0;
+	for (i = 0; i < PSI_NR_POLLERS && !ret; i++)
+		ret = poller_start(&psi_pollers[i], poller_names[i]);
+	return ret;
 }
 subsys_initcall(psi_trigger_init);

@@ -3,19 +3,13 @@
  * Pressure stall information: /proc/pressure and the text of a pressure file.
  *
  * Locking: printing takes no lock, as psi_group_read() returns values of one moment.
- * psi_trigger.c says how listeners live. Open files are released when accounting is
- * switched off (proc_entry_rundown()), but pollers may stay in their wait queue after
- * that, so it lives until they have left it (struct psi_wait). orphans_lock is for the
- * list of such queues. pressure_ns.c says how long a file of a container lives.
+ * psi_trigger.c says how listeners live, pressure_ns.c how long a file of a container does.
  */
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/init.h>
-#include <linux/jiffies.h>
 #include <linux/jump_label.h>
-#include <linux/list.h>
 #include <linux/math64.h>
-#include <linux/mutex.h>
 #include <linux/poll.h>
 #include <linux/proc_fs.h>
 #include <linux/rcupdate.h>
@@ -26,7 +20,6 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 #include <linux/wait.h>
-#include <linux/workqueue.h>
 
 #include "psi_avgs.h"
 #include "psi_cause.h"
@@ -99,73 +92,12 @@ void psi_show_cpu_causes(struct seq_file *m, struct psi_group *group)
 /* Anybody may read and have triggers. */
 #define PSI_FILE_MODE	0666
 
-/* The pollers of a file. After its release no new ones come, but some may be left. */
-struct psi_wait {
-	wait_queue_head_t	head;
-	struct list_head	orphan;
-	struct rcu_head		rcu;	/* a poller drops the lock after it has left */
-};
-
-static DEFINE_MUTEX(orphans_lock);
-static LIST_HEAD(orphans);		/* orphans_lock */
-
-#define ORPHANS_JIFFIES	(10 * HZ)
-
-static bool has_no_waiters(struct psi_wait *wait)
-{
-	bool empty;
-
-	spin_lock_irq(&wait->head.lock);
-	/* No poller is added any more, and they leave under the lock. */
-	empty = !waitqueue_active(&wait->head);
-	spin_unlock_irq(&wait->head.lock);
-	return empty;
-}
-
-static void orphans_work_fn(struct work_struct *work)
-{
-	struct psi_wait *wait, *next;
-
-	guard(mutex)(&orphans_lock);
-	list_for_each_entry_safe(wait, next, &orphans, orphan) {
-		if (has_no_waiters(wait)) {
-			list_del(&wait->orphan);
-			kfree_rcu(wait, rcu);
-		}
-		cond_resched();
-	}
-	if (!list_empty(&orphans))
-		schedule_delayed_work(to_delayed_work(work), ORPHANS_JIFFIES);
-}
-
-static DECLARE_DELAYED_WORK(orphans_work, orphans_work_fn);
-
-static struct psi_wait *new_wait(void)
-{
-	struct psi_wait *wait = kzalloc(sizeof(*wait), GFP_KERNEL_ACCOUNT);
-
-	if (wait)
-		init_waitqueue_head(&wait->head);
-	return wait;
-}
-
-static void free_wait(struct psi_wait *wait)
-{
-	if (has_no_waiters(wait)) {
-		kfree_rcu(wait, rcu);
-		return;
-	}
-
-	guard(mutex)(&orphans_lock);
-	list_add_tail(&wait->orphan, &orphans);
-	schedule_delayed_work(&orphans_work, ORPHANS_JIFFIES);
-}
-
 /* An open file. */
 struct psi_file {
 	struct psi_group	*group;
 	struct psi_ns_file	ns;
-	struct psi_wait		*wait;
+	wait_queue_head_t	wait;
+	struct rcu_head		rcu;	/* psi_ns_end() may be about to wake @wait */
 };
 
 static struct psi_file *psi_file_of(struct file *file)
@@ -188,14 +120,13 @@ static int psi_proc_show(struct seq_file *m, void *unused)
 static int psi_proc_open(struct inode *inode, struct file *file)
 {
 	struct psi_file *f = kzalloc(sizeof(*f), GFP_KERNEL_ACCOUNT);
-	struct psi_wait *wait = new_wait();
-	int ret = -ENOMEM;
+	int ret;
 
-	if (!f || !wait)
-		goto free;
+	if (!f)
+		return -ENOMEM;
 
-	f->wait = wait;
-	f->ns.listener.wait = &wait->head;
+	init_waitqueue_head(&f->wait);
+	f->ns.listener.wait = &f->wait;
 	f->group = psi_ns_open(inode, &f->ns);
 	if (IS_ERR(f->group)) {
 		ret = PTR_ERR(f->group);
@@ -208,9 +139,7 @@ static int psi_proc_open(struct inode *inode, struct file *file)
 
 	psi_ns_close(&f->ns);
 free:
-	/* psi_ns_end() may be about to wake it. */
-	kfree_rcu(wait, rcu);
-	kfree(f);
+	kfree_rcu(f, rcu);
 	return ret;
 }
 
@@ -220,8 +149,7 @@ static int psi_proc_release(struct inode *inode, struct file *file)
 
 	psi_trigger_close(&f->ns.listener);
 	psi_ns_close(&f->ns);
-	free_wait(f->wait);
-	kfree(f);
+	kfree_rcu(f, rcu);
 	return single_release(inode, file);
 }
 
@@ -265,45 +193,26 @@ static const struct proc_ops psi_proc_ops = {
 	.proc_release	= psi_proc_release,
 };
 
-/**
- * psi_proc_add - make /proc/pressure
- *
- * Context: may sleep; there is none.
- * Return: 0 or -ENOMEM.
- */
-int psi_proc_add(void)
+static int __init psi_proc_init(void)
 {
-	static const char * const paths[PSI_NR_RESOURCES] = {
+	static const char * const paths[PSI_NR_RESOURCES] __initconst = {
 		[PSI_IO]	= "pressure/io",
 		[PSI_MEM]	= "pressure/memory",
 		[PSI_CPU]	= "pressure/cpu",
 		[PSI_IRQ]	= "pressure/irq",
 	};
-	bool done = proc_mkdir("pressure", NULL);
 	uintptr_t res;
+	bool done;
 
+	if (!static_key_enabled(&psi_enabled))
+		return 0;
+
+	done = proc_mkdir("pressure", NULL);
 	for (res = 0; done && res < PSI_NR_RESOURCES; res++)
 		if (res != PSI_IRQ || irqtime_is_measured())
 			done = proc_create_data(paths[res], PSI_FILE_MODE, NULL, &psi_proc_ops,
 						(void *)res);
-	if (!done)
-		psi_proc_remove();
 	return done ? 0 : -ENOMEM;
-}
-
-/**
- * psi_proc_remove - remove /proc/pressure with all triggers, and wake their pollers
- *
- * Context: may sleep; waits for reads and writes to end.
- */
-void psi_proc_remove(void)
-{
-	remove_proc_subtree("pressure", NULL);
-}
-
-static int __init psi_proc_init(void)
-{
-	return static_key_enabled(&psi_enabled) ? psi_proc_add() : 0;
 }
 fs_initcall(psi_proc_init);
 

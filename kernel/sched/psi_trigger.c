@@ -48,9 +48,9 @@
  *
  * Objects:
  *
- *  - psi_listener: of an open file, made at open. Freed when the file is closed, when its
- *    cgroup is removed or switched off, or with kernel.psi=0, whichever is first. kernfs and
- *    procfs have then waited for every operation on the file, and let none begin after that.
+ *  - psi_listener: of an open file, made at open. Freed when the file is closed, or when its
+ *    cgroup is removed or switched off, whichever is first. kernfs and procfs have then
+ *    waited for every operation on the file, and let none begin after that.
  *  - wait queue: of an open file. Outlives the listener while epoll or poll() holds on to it.
  *  - psi_trigger: made by write(), which publishes it in its listener; freed with that by
  *    psi_trigger_close(). For the thread it is alive while psi_poller::lock is held.
@@ -500,7 +500,7 @@ int psi_trigger_write(struct psi_listener *l, struct psi_group *group,
 
 	if (READ_ONCE(l->ended))
 		return -ENODEV;
-	if (!READ_ONCE(psi_pollers[PSI_NR_POLLERS - 1].task))
+	if (!psi_pollers[PSI_NR_POLLERS - 1].task)	/* no memory at boot */
 		return -ENOMEM;
 	if (READ_ONCE(l->trigger))
 		return -EBUSY;

@@ -66,10 +66,6 @@ void psi_trigger_notify(struct psi_group *group, u8 states);
 /* for psi_debug.c */
 u8 psi_trigger_resting(const struct psi_group *group);
 
-/* the threads */
-int psi_pollers_start(void);
-void psi_pollers_stop(void);
-
 /* for psi_fold.c and psi_group.c, where groups are made and freed */
 void psi_monitors_init(struct psi_group *group);
 void psi_trigger_detach(struct psi_group *group);

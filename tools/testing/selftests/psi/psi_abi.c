@@ -245,7 +245,6 @@ static void files(void)
 	list("the root group", CGROUP_ROOT);
 	if (*group)
 		list("a group", group);
-	say_exists("/proc/sys/kernel/psi");
 	say_exists("/proc/sys/kernel/psi_window_min_us");
 	say_exists("/sys/module/psi/version");
 	say_exists("/sys/module/psi/parameters");

@@ -16,7 +16,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -919,7 +918,6 @@ static enum psi_result end_is_told(void)
 /* Each CPU may know of so many that the sum does not know of yet. */
 #define FILES_OF_CPU	32
 #define MANY_GROUPS	100
-#define MANY_FILES	(2 * FILES_OF_CPU * 8)
 
 /* What the kernel counts, by the first number after @key. */
 struct count {
@@ -929,7 +927,7 @@ struct count {
 };
 
 static struct count counts[] = {
-	{ "open files", "/proc/sys/fs/file-nr", "", MANY_FILES / 2 },
+	{ "open files", "/proc/sys/fs/file-nr", "", 8 * FILES_OF_CPU },
 	{ "directory entries", "/proc/sys/fs/dentry-state", "", MANY_GROUPS / 2 },
 	{ "dead groups", CGROUP_ROOT "/cgroup.stat", "nr_dying_descendants ", 5 },
 	{ "kB of the kernel", "/proc/meminfo", "SUnreclaim:", 600 },
@@ -1031,62 +1029,6 @@ static enum psi_result nothing_is_left(void)
 	for (i = 0; i < MANY_GROUPS; i++)
 		come_and_go(proc);
 	expect_counts("groups come and go");
-	return PSI_PASS;
-}
-
-static void switch_on(void)
-{
-	write_text(KERNEL_PSI, "1");
-}
-
-/*
- * Who polls such a file stays in its queue for as long as he likes, here for longer than
- * the kernel takes to have a second look.
- */
-static enum psi_result switched_off(void)
-{
-	static const char trigger[] = QUIET_TRIGGER;
-	const char *proc = mount_proc("pressure=cgroup");
-	const char *group = make_group(NULL, "polled");
-	int fds[MANY_FILES], set, i;
-	struct epoll_event event = { .events = EPOLLPRI | EPOLLET };
-	char text[MAX_TEXT];
-
-	REQUIRE(!access(KERNEL_PSI, F_OK), "needs kernel.psi");
-	undo_later(switch_on);
-	enter(group);
-	count_before();
-	set = epoll_create1(EPOLL_CLOEXEC);
-	for (i = 0; i < (int)ARRAY_SIZE(fds); i++) {
-		fds[i] = must_open(proc, "memory", O_RDWR);
-		if (i % 2)
-			EXPECT(!write_trigger(fds[i], trigger, sizeof(trigger)), "no trigger");
-		event.data.u32 = i;
-		EXPECT(!epoll_ctl(set, EPOLL_CTL_ADD, fds[i], &event), "no epoll");
-	}
-	while (epoll_wait(set, &event, 1, 0) > 0)
-		EXPECT(!(event.data.u32 % 2) && event.events & EPOLLERR, "%x of %u",
-		       event.events, event.data.u32);
-	EXPECT(!write_text(KERNEL_PSI, "0"), "cannot switch off");
-	EXPECT(access(pressure_file(proc, "memory"), F_OK), "it is there");
-	for (i = 0; i < (int)ARRAY_SIZE(fds); i++)
-		EXPECT(poll_event(fds[i], 100) & POLLERR, "file %d does not tell", i);
-	EXPECT(epoll_wait(set, &event, 1, 5000) == 1 && event.events & EPOLLERR,
-	       "who waits is not told");
-	sleep_ms(12000);
-
-	switch_on();
-	for (i = 0; i < (int)ARRAY_SIZE(fds); i++)
-		EXPECT(poll_event(fds[i], 0) & POLLERR && pread(fds[i], text, 10, 0) < 0 &&
-		       write_trigger(fds[i], trigger, sizeof(trigger)) < 0,
-		       "file %d is alive again", i);
-	EXPECT(read_proc(proc, "memory", text) > 0 && is_idle(some_total(text)),
-	       "opened anew: %s", text);
-	for (i = 0; i < (int)ARRAY_SIZE(fds); i++)
-		close(fds[i]);
-	close(set);
-	sleep_ms(12000);
-	expect_counts("they have gone");
 	return PSI_PASS;
 }
 
@@ -1313,8 +1255,6 @@ static const struct psi_case cases[] = {
 	{ "R-10 pressure=cgroup makes no files with psi=0", without_psi },
 	{ "R-12 R-14 a container is told of the end of its group", end_is_told },
 	{ "R-14 nothing is left of a container and its files", nothing_is_left },
-	{ "R-10 R-12 R-14 kernel.psi ends a container's files, and nothing is left",
-	  switched_off },
 	{ "R-14 containers against everything", amid_everything },
 };
 

@@ -33,7 +33,7 @@
 
 enum {
 	WRITES, OTHERS, FIRES, CLOSES, WAKEUPS, TOGGLES, READS, MAKES,
-	REMOVALS, MOVES, FORKS, HOTPLUGS, QUOTAS, CONTROLLERS, SWITCHES, NR_DEEDS
+	REMOVALS, MOVES, FORKS, HOTPLUGS, QUOTAS, CONTROLLERS, NR_DEEDS
 };
 
 /* The group or file may be just gone. */
@@ -44,7 +44,7 @@ static const struct deed deeds[NR_DEEDS] = {
 	[CLOSES]	= { "closes", { ENOENT, ENODEV } },
 	[WAKEUPS]	= { "wakeups" },
 	[TOGGLES]	= { "toggles", { ENOENT, ENODEV } },
-	[READS]		= { "reads", { ENOENT, ENODEV, EIO } },
+	[READS]		= { "reads", { ENOENT, ENODEV } },
 	[MAKES]		= { "groups made", { EEXIST } },
 	[REMOVALS]	= { "groups removed", { EBUSY, ENOENT } },
 	[MOVES]		= { "moves", { ENOENT, ENODEV, ESRCH } },
@@ -52,7 +52,6 @@ static const struct deed deeds[NR_DEEDS] = {
 	[HOTPLUGS]	= { "CPUs off and on", { EBUSY } },
 	[QUOTAS]	= { "limits", { ENOENT, ENODEV } },
 	[CONTROLLERS]	= { "controllers on and off", { EBUSY, ENOENT, ENODEV } },
-	[SWITCHES]	= { "times kernel.psi off and on" },
 };
 
 #define MAX_GROUPS	8
@@ -970,95 +969,6 @@ static enum psi_result facts_amid_everything(void)
 	return finish(0, DEED(MOVES) | DEED(TOGGLES) | DEED(FORKS) | DEED(REMOVALS));
 }
 
-/* ---- kernel.psi ---- */
-
-/* Each is an end and a beginning. */
-#define SWITCHES_WANTED	200
-
-static void all_on_and_online(void)
-{
-	stop_all_loads();
-	write_text(KERNEL_PSI, "1");
-	all_online_and_no_groups();
-}
-
-static void switch_all(void *unused)
-{
-	for (;;) {
-		did(SWITCHES, write_text(KERNEL_PSI, "0"));
-		pause_us(20000);
-		did(SWITCHES, write_text(KERNEL_PSI, "1"));
-		pause_us(50000);
-	}
-}
-
-/* Those that switch_all() does. */
-static void expect_switches(unsigned int wanted)
-{
-	EXPECT(wait_until(times_done(SWITCHES) >= wanted, 300000), "%lu times are too few",
-	       times_done(SWITCHES));
-}
-
-/* Of what is there at the moment; any answer will do. */
-static void use_system(void *unused)
-{
-	char text[256];
-	int fd;
-
-	for (;;) {
-		fd = open("/proc/pressure/memory", O_RDWR);
-		if (fd < 0) {
-			pause_us(1000);
-			continue;
-		}
-		if (write(fd, EAGER_TRIGGER, sizeof(EAGER_TRIGGER)) > 0)
-			wait_by_poll(fd, random_below(20));
-		if (read(fd, text, sizeof(text)) > 0)
-			wait_by_epoll(fd, random_below(20));
-		close(fd);
-	}
-}
-
-static enum psi_result all_on_and_off(void)
-{
-	static const struct race_case all = {
-		.sleepers = 3, .memory_users = 3, .tasks = 3, .task = fork_for_ever,
-		.racers = {
-			move_tasks, toggle, make_and_remove, read_files, use_system, use_system,
-			switch_all,
-		},
-	};
-
-	REQUIRE(!access(KERNEL_PSI, W_OK), "needs kernel.psi");
-	undo_later(all_on_and_online);
-	begin_race(&all);
-	if (have_hotplug())
-		start_hotplug(HOTPLUGS, 20000);
-	expect_switches(SWITCHES_WANTED / psi_slowness());
-	run(0, DEED(SWITCHES) | DEED(MOVES) | DEED(FORKS) | DEED(REMOVALS));
-	all_online();
-	EXPECT(!write_text(KERNEL_PSI, "1"), "it cannot be switched on");
-	return finish(0, DEED(SWITCHES) | DEED(MOVES) | DEED(FORKS) | DEED(REMOVALS));
-}
-
-/* A limit is known that came while it was off, or on its way. */
-static enum psi_result switches_against_quotas(void)
-{
-	pid_t switcher;
-
-	REQUIRE(!access(KERNEL_PSI, W_OK), "needs kernel.psi");
-	undo_later(all_on_and_online);
-	start_quotas(6);
-	racers[NR_RACERS - 1] = start_load(-1, make_and_remove, NULL);
-	switcher = start_load(-1, switch_all, NULL);
-	expect_switches(SWITCHES_WANTED / 2 / psi_slowness());
-	stop_load(switcher);
-	EXPECT(!write_text(KERNEL_PSI, "1"), "it cannot be switched on");
-	expect_limits_known();
-	return finish(0, DEED(SWITCHES) | DEED(QUOTAS) | DEED(CONTROLLERS) | DEED(MOVES) |
-		      DEED(REMOVALS));
-}
-
 #define RACE(c)	.run_with = run_race, .arg = &(c)
 
 static const struct psi_case cases[] = {
@@ -1074,8 +984,6 @@ static const struct psi_case cases[] = {
 	{ "R-19 CPU hotplug against quotas", hotplug_against_quotas, 2 },
 	{ "R-14 what is counted is what is so, amid everything",
 	  facts_amid_everything },
-	{ "R-10 kernel.psi against everything", all_on_and_off },
-	{ "R-10 R-19 kernel.psi against quotas", switches_against_quotas },
 	{ "D-6 R-14 the first trigger of a group against off",
 	  first_trigger_against_off, 0, 1 },
 };

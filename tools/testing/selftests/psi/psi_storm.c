@@ -2,9 +2,9 @@
 /*
  * Everything that users and administrators can do with pressure, all at once and at random:
  * triggers, reads, moves, clone3() into a group, groups made and removed, cgroup.pressure of
- * each of them and of the root, limits, stalls, proc mounts of containers, CPUs that go, and
- * kernel.psi. A kernel with CONFIG_PSI_DEBUG checks its accounting meanwhile; psi_splat,
- * which has to be run after this, finds what it says.
+ * each of them and of the root, limits, stalls, proc mounts of containers, and CPUs that go.
+ * A kernel with CONFIG_PSI_DEBUG checks its accounting meanwhile; psi_splat, which has to be
+ * run after this, finds what it says.
  *
  * Each racer is a process that does one thing for ever. Where a thing can fail because of the
  * others, that is no failure; any other error is.
@@ -32,13 +32,12 @@
 
 enum {
 	TRIGGERS, READS, TOGGLES, MAKES, REMOVALS, CLONES, MOVES, LIMITS, STALLS, MOUNTS,
-	HOTPLUGS, SWITCHES, NR_DEEDS
+	HOTPLUGS, NR_DEEDS
 };
 
-/* EIO is what procfs has for a file that is not there any more. */
 static const struct deed deeds[NR_DEEDS] = {
-	[TRIGGERS]	= { "triggers", { ENOENT, ENODEV, EOPNOTSUPP, EIO } },
-	[READS]		= { "reads", { ENOENT, ENODEV, EOPNOTSUPP, EIO } },
+	[TRIGGERS]	= { "triggers", { ENOENT, ENODEV, EOPNOTSUPP } },
+	[READS]		= { "reads", { ENOENT, ENODEV, EOPNOTSUPP } },
 	[TOGGLES]	= { "groups off and on", { ENOENT, ENODEV } },
 	[MAKES]		= { "groups made", { EEXIST, ENOENT } },
 	[REMOVALS]	= { "groups removed", { EBUSY, ENOENT } },
@@ -48,7 +47,6 @@ static const struct deed deeds[NR_DEEDS] = {
 	[STALLS]	= { "stalls" },
 	[MOUNTS]	= { "proc mounts" },
 	[HOTPLUGS]	= { "CPUs off and on", { EBUSY } },
-	[SWITCHES]	= { "times kernel.psi off or on" },
 };
 
 /* a, a/b and a/b/c, of which the last two come and go, and d, which does, too. */
@@ -278,18 +276,9 @@ static void mount_proc(void *unused)
 
 /* ------------------------------ The system ------------------------------ */
 
-static void switch_psi(void *unused)
-{
-	for (;;) {
-		did(SWITCHES, write_text(KERNEL_PSI, "%d", !!random_below(3)));
-		pause_us(50000);
-	}
-}
-
 static void all_on(void)
 {
 	stop_all_loads();
-	write_text(KERNEL_PSI, "1");
 	set_pressure(CGROUP_ROOT, true);
 	all_online();
 	remove_all_groups();
@@ -312,10 +301,6 @@ static enum psi_result everything_at_once(void)
 	begin_deeds(deeds, NR_DEEDS);
 	for (i = 0; i < ARRAY_SIZE(racers); i++)
 		start_load(-1, racers[i], NULL);
-	if (!access(KERNEL_PSI, W_OK))
-		start_load(-1, switch_psi, NULL);
-	else
-		needed &= ~DEED(SWITCHES);
 	if (have_hotplug())
 		start_hotplug(HOTPLUGS, 200000);
 	else
@@ -336,7 +321,7 @@ static enum psi_result everything_at_once(void)
 }
 
 static const struct psi_case cases[] = {
-	{ "R-8 R-10 R-14 everything at once", everything_at_once },
+	{ "R-8 R-14 everything at once", everything_at_once },
 };
 
 int main(int argc, char **argv)

@@ -673,62 +673,6 @@ static enum psi_result thread_has_submitted(void)
 	return expect_stall(wait_for_thread, 4 * WATCH_MS);
 }
 
-/* ---- switched on while they wait ---- */
-
-static void switch_on(void)
-{
-	write_text(KERNEL_PSI, "1");
-}
-
-static void switch_off(void)
-{
-	REQUIRE(!access(KERNEL_PSI, W_OK), "needs kernel.psi");
-	undo_later(switch_on);
-	EXPECT(!write_text(KERNEL_PSI, "0"), "cannot switch psi off");
-}
-
-/* One read, which takes longer than we watch. */
-static void wait_for_read(void *arg)
-{
-	struct task *task = arg;
-	struct psi_ring ring;
-
-	open_disk(task->disk, 0);
-	if (!open_ring(&ring, 0))
-		return;
-	queue_read(&ring);
-	task->ready = 1;
-	enter_ring(&ring, 1);
-}
-
-static enum psi_result found_waiting(void)
-{
-	static const size_t others_found[] = { 0, 8 };
-	struct task *task;
-	double some;
-	size_t i;
-
-	require_rings(0);
-	for (i = 0; i < ARRAY_SIZE(others_found); i++) {
-		switch_off();
-		task = new_task(0);
-		task->kind = others_found[i];
-		start_load(last_cpu(), wait_for_other, task);
-		await_begin(task, 1, others[task->kind].name);
-		switch_on();
-		some = watch_some();
-		EXPECT(close_to(some, 0, 1), "%s: some %.1f %%, not 0",
-		       others[task->kind].name, some);
-		stop_all_loads();
-	}
-	switch_off();
-	start_with_disk(wait_for_read, 4 * WATCH_MS);
-	switch_on();
-	some = watch_some();
-	EXPECT(close_to(some, 100, TOLERANCE), "a read: some %.1f %%, not 100", some);
-	return PSI_PASS;
-}
-
 /* ---- files that a program serves ---- */
 
 /* Direct, as the page cache does not know who waits. */
@@ -992,7 +936,6 @@ static const struct psi_case cases[] = {
 	{ "R-9 io_uring: one that a worker begins, linked, is a stall", linked_by_worker },
 	{ "R-9 io_uring: one that a thread submits (SQPOLL) is none", thread_submits },
 	{ "R-9 io_uring: but it is to who has used another ring", thread_has_submitted },
-	{ "R-9 R-10 kernel.psi finds who waits in a ring", found_waiting },
 	{ "R-9 io_uring: direct I/O of fuse is none", fuse },
 	{ "R-9 io_uring: nor is it if a worker begins it", fuse_by_worker },
 	{ "R-9 io_uring: each request is uncounted once", uncounted },

@@ -803,11 +803,6 @@ void all_online(void)
 		set_online(cpu, true);
 }
 
-unsigned long times_done(unsigned int deed)
-{
-	return done[deed].times;
-}
-
 static bool enough_is_done(unsigned int needed)
 {
 	size_t i;

@@ -195,9 +195,6 @@ __u64 number_after(const char *text, const char *key);
  */
 bool close_to(double value, double expected, double tolerance);
 
-/* Whether anything is accounted, if that can be switched. */
-#define KERNEL_PSI	"/proc/sys/kernel/psi"
-
 /* ---- load ---- */
 
 /*
@@ -265,7 +262,6 @@ struct deed {
 void begin_deeds(const struct deed *deeds, size_t nr);
 /* @ret: 0 or more, or -errno. Return: has it succeeded? */
 bool did(unsigned int deed, int ret);
-unsigned long times_done(unsigned int deed);
 /* Waits for @ms, and up to 30 s more until each deed of @needed has been done often enough. */
 void await_deeds(unsigned int ms, unsigned int needed);
 /* The case has failed if one has not, or if something came of any that may not. */

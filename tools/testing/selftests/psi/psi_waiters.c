@@ -229,62 +229,25 @@ static enum psi_result one_file_in_all_ways(void)
 	return PSI_PASS;
 }
 
-/* Everybody has a file, and it ends while the group, or the system, goes on. */
-static struct seat *a_seat_each(enum place place, const char *group)
-{
-	struct seat *seats = shared_alloc(nr_ways * sizeof(*seats));
-	__u64 now = now_ns();
-	size_t i;
-
-	for (i = 0; i < nr_ways; i++)
-		take_seat(&seats[i], &ways[i], place, -1, group, now);
-	sleep_ms(WINDOW_MS);
-	return seats;
-}
-
-static void expect_all_end_told(const struct seat *seats, __u64 ended)
-{
-	size_t i;
-
-	for (i = 0; i < nr_ways; i++)
-		if (!is_empty(&seats[i]))
-			expect_end_told(&seats[i], ended);
-}
-
+/* Everybody has a file, and it ends while the group goes on. */
 static enum psi_result group_switched_off(void)
 {
+	struct seat *seats = shared_alloc(nr_ways * sizeof(*seats));
 	const char *group;
-	struct seat *seats;
 	pid_t reader;
 	__u64 ended;
+	size_t i;
 
 	group = stalled_group(&reader);
 	REQUIRE(group, NO_GROUPS);
-	seats = a_seat_each(OF_GROUP, group);
+	for (i = 0; i < nr_ways; i++)
+		take_seat(&seats[i], &ways[i], OF_GROUP, -1, group, now_ns());
+	sleep_ms(WINDOW_MS);
 	ended = now_ns();
 	EXPECT(!set_pressure(group, false), "it cannot be switched off");
-	expect_all_end_told(seats, ended);
-	return PSI_PASS;
-}
-
-static void switch_on(void)
-{
-	write_text(KERNEL_PSI, "1");
-}
-
-static enum psi_result system_switched_off(void)
-{
-	struct seat *seats;
-	pid_t reader;
-	__u64 ended;
-
-	REQUIRE(!access(KERNEL_PSI, F_OK), "needs kernel.psi");
-	undo_later(switch_on);
-	stalled_group(&reader);
-	seats = a_seat_each(OF_SYSTEM, NULL);
-	ended = now_ns();
-	EXPECT(!write_text(KERNEL_PSI, "0"), "it cannot be switched off");
-	expect_all_end_told(seats, ended);
+	for (i = 0; i < nr_ways; i++)
+		if (!is_empty(&seats[i]))
+			expect_end_told(&seats[i], ended);
 	return PSI_PASS;
 }
 
@@ -347,7 +310,6 @@ static const struct psi_case cases[] = {
 	{ "R-12 R-14 one file in all of these ways", one_file_in_all_ways },
 	{ "R-12 R-14 a group that is switched off tells in all of these ways",
 	  group_switched_off },
-	{ "R-10 R-12 kernel.psi=0 tells in all of these ways", system_switched_off },
 	{ "R-12 EPOLLEXCLUSIVE is not for EPOLLPRI", exclusive },
 	{ "R-12 nobody is told by a signal", by_signal },
 };
