@@ -73,9 +73,8 @@ class Patch:
         self.name = f"series/{file.name}"
         self.message, _, carried = file.read_text().partition("\n---\n")
         self.lines = lines = [line.strip() for line in carried.splitlines() if line.strip()]
-        self.programs = [line[1:].strip() for line in lines if line.startswith("!")]
         self.entries = [line for line in lines if line.startswith("MAINTAINERS: ")]
-        self.paths = [line for line in lines if not line.startswith(("!", "MAINTAINERS: "))]
+        self.paths = [line for line in lines if not line.startswith("MAINTAINERS: ")]
 
     def inputs(self):
         """All that the commit depends on besides its parent."""
@@ -85,16 +84,9 @@ class Patch:
             yield (TOP / path).read_bytes()
         for entry in self.entries:
             yield entries()[entry].encode()
-        for program in self.programs:
-            for file in sorted((TOP / program).parent.iterdir()):
-                yield file.name.encode()
-                yield file.read_bytes()
 
-    def apply(self, git, parent):
-        """Bring the index of git, which holds parent, to what the patch makes of it."""
-        for program in self.programs:
-            with self.named(program):
-                run_program(git, TOP / program, parent)
+    def apply(self, git):
+        """Bring the index of git, which holds the parent, to what the patch makes of it."""
         add_files(git, [path for path in self.paths if not path.endswith(".patch")])
         for path in self.paths:
             if path.endswith(".patch"):
@@ -150,34 +142,36 @@ def change_file(git, path):
 def add_entry(git, entry):
     """Put an entry into MAINTAINERS, where it is out of order with the fewest others.
 
-    Some of the kernel's own are not where they belong. THE REST stays the last one.
+    Some of the kernel's own are not where they belong. THE REST stays the last one. Where
+    there is an entry of that title, what it lacks is added to it.
     """
     parts = git("cat-file", "blob", ":MAINTAINERS").split("\n\n")
     titles = [title(part) for part in parts]
     if not any(titles):
         raise Refusal("MAINTAINERS has no list of maintainers")
     if title(entry) in titles:
-        raise Refusal("MAINTAINERS already has an entry of that title")
-    disorder = list(accumulate((1 if other > title(entry) else -1 for other in titles[:-1]),
-                               initial=0))
-    parts.insert(disorder.index(min(disorder)), entry)
+        number = titles.index(title(entry))
+        parts[number] = joined(parts[number], entry)
+    else:
+        disorder = list(accumulate((1 if other > title(entry) else -1 for other in titles[:-1]),
+                                   initial=0))
+        parts.insert(disorder.index(min(disorder)), entry)
     id = git("hash-object", "-w", "--stdin", input="\n\n".join(parts) + "\n")
     git("update-index", "--cacheinfo", f"100644,{id},MAINTAINERS")
+
+
+def joined(part, entry):
+    """An entry of the kernel's with the lines of ours; its files are in order"""
+    lines = part.splitlines()
+    lines += [line for line in entry.splitlines()[1:] if line not in lines]
+    return "\n".join([line for line in lines if not line.startswith("F:")] +
+                     sorted(line for line in lines if line.startswith("F:")))
 
 
 def title(part):
     """By what an entry of MAINTAINERS is sorted; "" if it is something else"""
     found = re.match(r"(.+)\n[A-Z]:\t", part)
     return found[1].upper() if found else ""
-
-
-def run_program(git, program, tree):
-    """Let a program change the files that it asks for, and take them into the index."""
-    files = run(program, "--files", tree, cwd=git.work_tree)
-    with TemporaryDirectory() as part:
-        git("checkout-index", f"--prefix={part}/", "--stdin", input=files)
-        run(program, part)
-        git(f"--work-tree={part}", "add", "--update", "--", *files.split())
 
 
 def commits(work_tree, base, remember):
@@ -201,7 +195,7 @@ def commits(work_tree, base, remember):
                 continue
             if in_index != head:
                 git("read-tree", head)
-            patch.apply(git, head)
+            patch.apply(git)
             date = f"{FIRST_DAY + 60 * number} +0000"
             head = in_index = git(
                 "commit-tree", git("write-tree"), "-p", head, input=patch.message + "\n",

@@ -7,8 +7,8 @@ from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from commits import (MADE, TOP, Refusal, check, commits, kernel_file, mode, ours_by_name,
-                     refuse_unfinished, repository, run, series, settle, title)
+from commits import (MADE, TOP, Refusal, check, commits, joined, kernel_file, mode,
+                     ours_by_name, refuse_unfinished, repository, run, series, settle, title)
 
 
 class Commit:
@@ -47,18 +47,6 @@ def match(new, old):
                 commit.patch = free.pop(getattr(commit, what), None)
 
 
-def refuse_programs(git, new, old):
-    """What a program makes cannot be made by hand."""
-    for was in old:
-        if was.patch.programs and not any(
-                now.patch is was.patch and now.tree == was.tree and
-                git("rev-parse", f"{now.id}^^{{tree}}") == git("rev-parse", f"{was.id}^^{{tree}}")
-                for now in new):
-            raise Refusal(f"""{was.subject}:
-{was.patch.programs[0]} makes this commit, so it has to stay as it is; it was {was.id[:12]}.
-Change the program, or make your change a commit of its own.""")
-
-
 def patch_names(commits):
     """The .patch of each change to a file of the kernel's, by commit and path"""
     names, later = {}, []
@@ -66,7 +54,7 @@ def patch_names(commits):
         known = {kernel_file(path): path for path in (commit.patch.paths if commit.patch else [])
                  if path.endswith(".patch")}
         for path, what in commit.changes.items():
-            if what[-1] in "MD" and path != "MAINTAINERS":
+            if what[-1] in "MD" and path != "MAINTAINERS" and not is_whole(commit, path):
                 if path in known:
                     names[commit.id, path] = known[path]
                 else:
@@ -75,6 +63,11 @@ def patch_names(commits):
         wanted = chain([f"{path}.patch"], (f"{path}+{word}.patch" for word in commit.words()))
         names[commit.id, path] = next(name for name in wanted if name not in names.values())
     return names
+
+
+def is_whole(commit, path):
+    """Is it a file of ours, though the kernel may have one there?"""
+    return commit.changes[path][-1] == "A" or bool(commit.patch and path in commit.patch.paths)
 
 
 def still_applies(git, name, commit, path):
@@ -101,12 +94,20 @@ def difference(git, commit, path):
 
 
 def new_entries(git, commit):
-    """The entries of MAINTAINERS that a commit adds, by title"""
+    """The entries of MAINTAINERS that a commit adds, or adds to, by title"""
     before, after = (git("cat-file", "blob", id).split("\n\n")
                      for id in commit.changes["MAINTAINERS"][2:4])
-    known = {title(part) for part in before}
-    added = {title(part): part for part in after if title(part) not in known}
-    if [part for part in after if part not in added.values()] != before:
+    known = {title(part): part for part in before if title(part)}
+    added = {}
+    for part in [part for part in after if title(part)]:
+        was = known.get(title(part), "").splitlines()
+        if part.splitlines() != was:
+            added[title(part)] = "\n".join(
+                part.splitlines()[:1] + [line for line in part.splitlines()[1:] if line not in was])
+    again = [known[title(part)] if title(part) in known else part for part in after
+             if title(part) in known or title(part) not in added]
+    if again != before or any(joined(known[name], entry) not in after
+                              for name, entry in added.items() if name in known):
         raise Refusal(f"{commit.subject}: a patch can add entries to MAINTAINERS, and no more; "
                       "change one of ours in the commit that adds it")
     return added
@@ -125,7 +126,7 @@ def carried(git, commit, old, names, entries_of_all):
             added = new_entries(git, commit)
             entries_of_all |= added
             lines |= {f"MAINTAINERS: {part.splitlines()[0]}" for part in added.values()}
-        elif change[-1] == "A":
+        elif is_whole(commit, path):
             lines.add(path)
             files[path] = git.content(change[3]), change[1]
         else:
@@ -138,7 +139,7 @@ def carried(git, commit, old, names, entries_of_all):
 
 
 def by_kind(line):
-    return not line.startswith("!"), not line.startswith("MAINTAINERS: "), line
+    return not line.startswith("MAINTAINERS: "), line
 
 
 def files_of(git, new, old):
@@ -148,12 +149,11 @@ def files_of(git, new, old):
     for number, commit in enumerate(new, start=1):
         patch, slug = commit.patch, commit.slug
         lines = patch.lines if patch else []
-        if not (patch and patch.programs):
-            now, contents = carried(git, commit, old, names, entries_of_all)
-            for path in contents.keys() & files.keys():
-                raise Refusal(f"{commit.subject}: {path} was added before")
-            files |= contents
-            lines = sorted(now, key=by_kind) if now != set(lines) else lines
+        now, contents = carried(git, commit, old, names, entries_of_all)
+        for path in contents.keys() & files.keys():
+            raise Refusal(f"{commit.subject}: {path} was added before")
+        files |= contents
+        lines = sorted(now, key=by_kind) if now != set(lines) else lines
         kept |= set(lines)
         if patch and patch.message.startswith(commit.subject + "\n"):
             slug = patch.name.partition("-")[2]         # perhaps a shorter one
@@ -215,7 +215,6 @@ as they were ("git stash", or "git checkout" of that commit), refresh, and merge
     for commit, patch in zip(old, series()):
         commit.patch = patch
     match(new, old)
-    refuse_programs(git, new, old)
     files = files_of(git, new, old)
     with replaced(files):
         check()
