@@ -7,7 +7,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-BASE ?= /usr/src/linux-source-6.12.tar.xz
+# 6.12, 7.3, or the source of a kernel, as a tar.xz or .deb
+BASE ?= 6.12
 export BASE
 
 image := arch/x86/boot/bzImage

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 TOP = Path(__file__).resolve().parent.parent
 BUILD = TOP / "build"
-BASE = Path(os.environ.get("BASE", "/usr/src/linux-source-6.12.tar.xz"))
+BASES = "7.3", "6.12"           # the newest first
 
 # Where a file of ours belongs to the series; at the top level, by its name.
 KERNEL = """arch block certs crypto Documentation drivers fs include init io_uring
@@ -76,19 +76,24 @@ class Patch:
         self.entries = [line for line in lines if line.startswith("MAINTAINERS: ")]
         self.paths = [line for line in lines if not line.startswith("MAINTAINERS: ")]
 
-    def inputs(self):
+    def files(self, version):
+        """What it carries onto a base of that version"""
+        variants = [variant(path, version) for path in self.paths]
+        return [path for path in variants if path]
+
+    def inputs(self, version):
         """All that the commit depends on besides its parent."""
         yield self.message.encode()
-        for path in self.paths:
+        for path in self.files(version):
             yield f"{path} {mode(path)}".encode()
             yield (TOP / path).read_bytes()
         for entry in self.entries:
             yield entries()[entry].encode()
 
-    def apply(self, git):
+    def apply(self, git, version):
         """Bring the index of git, which holds the parent, to what the patch makes of it."""
         add_files(git, [path for path in self.paths if not path.endswith(".patch")])
-        for path in self.paths:
+        for path in self.files(version):
             if path.endswith(".patch"):
                 with self.named(path):
                     change_file(git, path)
@@ -105,8 +110,18 @@ class Patch:
             raise Refusal(f"{self.name}: {what} does not apply:\n{error}") from error
 
 
-def series():
-    return [Patch(file) for file in sorted((TOP / "series").glob("[0-9]*"))]
+def series(version=None):
+    """The patches; of those with changes to the kernel alone, the ones for that version"""
+    patches = [Patch(file) for file in sorted((TOP / "series").glob("[0-9]*"))]
+    return [patch for patch in patches if not version or patch.files(version) or patch.entries]
+
+
+def variant(path, version):
+    """The file that makes a change to a base of that version; None if there is no such change"""
+    if "@" in path:
+        return path if path.endswith(f"@{version}.patch") else None
+    special = f"{path.removesuffix('.patch')}@{version}.patch"
+    return special if path.endswith(".patch") and (TOP / special).exists() else path
 
 
 def mode(path):
@@ -129,7 +144,7 @@ def add_files(git, paths):
 
 def kernel_file(path):
     """What a .patch of ours changes"""
-    return re.sub(r"(\+\w+)?\.patch$", "", path)
+    return re.sub(r"(\+\w+)?(@[\d.]+)?\.patch$", "", path)
 
 
 def change_file(git, path):
@@ -187,15 +202,16 @@ def commits(work_tree, base, remember):
             made = dict(line.split() for line in git(
                 "for-each-ref", "--format=%(refname) %(objectname)", "refs/made").splitlines())
         head, in_index = git("rev-parse", base), None
-        for number, patch in enumerate(series(), start=1):
-            key = hashlib.sha1(head.encode() + b"\0".join(patch.inputs()))
+        version = ".".join(kernel_version(git, base)[:2])
+        for number, patch in enumerate(series(version), start=1):
+            key = hashlib.sha1(head.encode() + b"\0".join(patch.inputs(version)))
             name = f"refs/made/{key.hexdigest()}"
             if name in made:
                 head = made[name]
                 continue
             if in_index != head:
                 git("read-tree", head)
-            patch.apply(git)
+            patch.apply(git, version)
             date = f"{FIRST_DAY + 60 * number} +0000"
             head = in_index = git(
                 "commit-tree", git("write-tree"), "-p", head, input=patch.message + "\n",
@@ -218,6 +234,8 @@ def check():
                                  "--exclude-standard").splitlines() if ours_by_name(path)}
     ours = {path for path in ours if (TOP / path).exists()} | entries().keys()
     carried = [(path, patch.name) for patch in series() for path in patch.paths + patch.entries]
+    # FILE@VERSION.patch belongs where FILE.patch does.
+    ours -= {variant(path, version) for path, _ in carried for version in BASES} - set(dict(carried))
 
     wrong = [f"{path} is in no patch of the series"
              for path in sorted(ours - {path for path, _ in carried})]
@@ -245,18 +263,26 @@ esac | xz -dc | "$2" "$3" "$4" | git fast-import --quiet --force --depth=0
 def import_base(git, ref, source):
     """Make the source in a tar.xz a commit without parents, if it is not yet."""
     if not source.exists():
-        raise Refusal(f"{source} is missing: install linux-source-6.12, "
-                      "or name a kernel source with BASE=")
+        raise Refusal(f"{source} is missing")
     status = source.stat()
     stamp = f"{source.resolve()} {status.st_size} {status.st_mtime_ns}"
     key = f"lab.{hashlib.sha1(ref.encode()).hexdigest()}.source"
     if git.has("config", "--get", "--fixed-value", key, stamp):
         return
-    message = "Linux 6.12, as Debian packages it\n"
+    message = "Linux, as Debian packages it\n"
     commit = f"committer {NAME} <{MAIL}> {FIRST_DAY} +0000\ndata {len(message)}\n{message}"
     run("bash", "-ec", IMPORT, "-", source.resolve(), TOP / "scripts/import-tar", ref, commit,
         cwd=git.work_tree)
     git("config", key, stamp)
+
+
+def kernel_version(git, commit):
+    try:
+        makefile = git("show", f"{commit}:Makefile")
+    except Refusal as error:
+        raise Refusal(f"{git.work_tree} is not a kernel source: it has no Makefile") from error
+    values = dict(line.split(" = ") for line in makefile.splitlines() if line.count(" = ") == 1)
+    return [values.get(part, "?") for part in ("VERSION", "PATCHLEVEL", "SUBLEVEL")]
 
 
 def repository():
@@ -274,10 +300,23 @@ def repository():
     return git
 
 
+def base_source():
+    """The file that BASE names, or that has the kernel of the version that it is"""
+    base = os.environ.get("BASE") or "6.12"
+    return Path(run(TOP / "scripts/source", "base", base).strip() if base in BASES else base)
+
+
+def import_as(git, source):
+    """Import a base under a name of its own, which is returned."""
+    ref = "refs/bases/" + source.name.replace("~", "-")
+    import_base(git, ref, source)
+    return ref
+
+
 def tree():
     check()
     git = repository()
-    import_base(git, "refs/tags/base", BASE)
+    git("update-ref", "refs/tags/base", import_as(git, base_source()))
     head = commits(git.work_tree, "refs/tags/base", remember=True)
     if git.has("rev-parse", "--verify", "HEAD"):
         refuse_edits(git, head)

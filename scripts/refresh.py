@@ -7,8 +7,9 @@ from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from commits import (MADE, TOP, Refusal, check, commits, joined, kernel_file, mode,
-                     ours_by_name, refuse_unfinished, repository, run, series, settle, title)
+from commits import (BASES, MADE, TOP, Refusal, check, commits, joined, kernel_file,
+                     kernel_version, mode, ours_by_name, refuse_unfinished, repository, run,
+                     series, settle, title, variant)
 
 
 class Commit:
@@ -47,12 +48,12 @@ def match(new, old):
                 commit.patch = free.pop(getattr(commit, what), None)
 
 
-def patch_names(commits):
+def patch_names(commits, version):
     """The .patch of each change to a file of the kernel's, by commit and path"""
     names, later = {}, []
     for commit in commits:
         known = {kernel_file(path): path for path in (commit.patch.paths if commit.patch else [])
-                 if path.endswith(".patch")}
+                 if path.endswith(".patch") and variant(path, version)}
         for path, what in commit.changes.items():
             if what[-1] in "MD" and path != "MAINTAINERS" and not is_whole(commit, path):
                 if path in known:
@@ -113,9 +114,11 @@ def new_entries(git, commit):
     return added
 
 
-def carried(git, commit, old, names, entries_of_all):
+def carried(git, commit, old, names, entries_of_all, version):
     """What a commit is in our files: the lines of its patch, and {path: (content, mode)}"""
-    lines, files = set(), {}
+    lines = {path for path in (commit.patch.paths if commit.patch else [])
+             if not variant(path, version)}
+    files = {}
     was = next((other.changes for other in old if other.patch is commit.patch), {})
     for path, change in commit.changes.items():
         if not ours_by_name(path) and path != "MAINTAINERS":
@@ -132,6 +135,7 @@ def carried(git, commit, old, names, entries_of_all):
         else:
             name = names[commit.id, path]
             lines.add(name)
+            name = variant(name, version)
             # A hunk's line numbers are no reason to write it anew.
             if was.get(path) != change and not still_applies(git, name, commit, path):
                 files[name] = difference(git, commit, path), "100644"
@@ -142,19 +146,21 @@ def by_kind(line):
     return not line.startswith("MAINTAINERS: "), line
 
 
-def files_of(git, new, old):
+def files_of(git, new, old, version):
     """{path: (content, mode), or None for one that goes} of what the commits are in our files"""
-    names, entries_of_all, files, kept = patch_names(new), {}, {}, set()
+    names, entries_of_all, files, kept = patch_names(new, version), {}, {}, set()
     gone = {path for commit in old for path in [commit.patch.name, *commit.patch.paths]}
-    for number, commit in enumerate(new, start=1):
+    first = new[0].patch if new else None
+    for number, commit in enumerate(new, start=not (first and first.name[:11] == "series/0000")):
         patch, slug = commit.patch, commit.slug
         lines = patch.lines if patch else []
-        now, contents = carried(git, commit, old, names, entries_of_all)
+        now, contents = carried(git, commit, old, names, entries_of_all, version)
         for path in contents.keys() & files.keys():
             raise Refusal(f"{commit.subject}: {path} was added before")
         files |= contents
         lines = sorted(now, key=by_kind) if now != set(lines) else lines
-        kept |= set(lines)
+        kept |= {file for line in lines for file in (line, *(variant(line, version)
+                                                             for version in BASES))}
         if patch and patch.message.startswith(commit.subject + "\n"):
             slug = patch.name.partition("-")[2]         # perhaps a shorter one
         text = "\n".join([commit.message, "---", *lines, ""])
@@ -162,6 +168,7 @@ def files_of(git, new, old):
     if entries_of_all:
         files["MAINTAINERS"] = "".join(
             f"{part}\n\n" for _, part in sorted(entries_of_all.items()))[:-1].encode(), "100644"
+    gone |= {variant(path, version) for path in gone for version in BASES} - {None}
     files |= dict.fromkeys(gone - kept - files.keys())
     return {path: wanted for path, wanted in files.items() if wanted != present(path)}
 
@@ -212,10 +219,11 @@ as they were ("git stash", or "git checkout" of that commit), refresh, and merge
         raise Refusal("the commits of build/tree have to be one after another, on its base")
 
     old, new = history(git, base, made), history(git, base, "psi")
-    for commit, patch in zip(old, series()):
+    version = ".".join(kernel_version(git, base)[:2])
+    for commit, patch in zip(old, series(version)):
         commit.patch = patch
     match(new, old)
-    files = files_of(git, new, old)
+    files = files_of(git, new, old, version)
     with replaced(files):
         check()
         head = commits(git.work_tree, base, remember=True)
