@@ -41,36 +41,25 @@
 #include "../sched/psi_trigger.h"
 #include "cgroup-internal.h"
 
-/**
- * cgroup_pressure_enabled - do the cgroups of the default hierarchy have pressure files?
- *
- * Return: true unless psi=0 or cgroup_disable=pressure.
- */
-bool cgroup_pressure_enabled(void)
-{
-	return static_branch_unlikely(&psi_enabled) && !cgroup_pressure_disabled();
-}
-
 /* ------------------------------- Groups ------------------------------- */
 
 /**
- * cgroup_pressure_alloc - make the group of a new cgroup
- * @cgrp:   the cgroup, which has its directory; nobody else sees it yet
- * @parent: the one above
+ * psi_cgroup_alloc - make the group of a new cgroup
+ * @cgrp: the cgroup, which has its directory; nobody else sees it yet
  *
  * Context: cgroup_mutex held.
  * Return: 0 or -ENOMEM.
  */
-int cgroup_pressure_alloc(struct cgroup *cgrp, struct cgroup *parent)
+int psi_cgroup_alloc(struct cgroup *cgrp)
 {
 	struct psi_group *group;
 
 	lockdep_assert_held(&cgroup_mutex);
 
-	if (!cgroup_on_dfl(parent) || !cgroup_pressure_enabled())
+	if (!cgroup_on_dfl(cgrp) || !cgroup_psi_enabled())
 		return 0;
 
-	group = psi_group_alloc(parent->psi);
+	group = psi_group_alloc(cgroup_parent(cgrp)->psi);
 	if (!group)
 		return -ENOMEM;
 	group->id = cgroup_id(cgrp);
@@ -96,25 +85,26 @@ void cgroup_pressure_offline(struct cgroup *cgrp)
 }
 
 /**
- * cgroup_pressure_free - a cgroup is about to be freed
+ * psi_cgroup_free - a cgroup is about to be freed
  * @cgrp: the cgroup, not a root
  */
-void cgroup_pressure_free(struct cgroup *cgrp)
+void psi_cgroup_free(struct cgroup *cgrp)
 {
 	psi_group_free(cgrp->psi);
 }
 
 /**
- * cgroup_pressure_attach - a task comes into a cgroup
+ * cgroup_move_task - let a task be in the cgroups of a css_set
  * @task: the task
- * @cgrp: its cgroup of the default hierarchy
+ * @to:   the css_set
  *
  * Context: css_set_lock held.
  */
-void cgroup_pressure_attach(struct task_struct *task, struct cgroup *cgrp)
+void cgroup_move_task(struct task_struct *task, struct css_set *to)
 {
-	if (cgroup_pressure_enabled())
-		psi_move_task(task, cgrp->psi);
+	rcu_assign_pointer(task->cgroups, to);
+	if (cgroup_psi_enabled())
+		psi_move_task(task, to->dfl_cgrp->psi);
 }
 
 /* ------------------------------ Causes ------------------------------ */
@@ -205,13 +195,20 @@ static void pressure_switch(struct cgroup *cgrp, bool on)
 	psi_debug_switch_end();
 }
 
+/* All but the switch. */
 static void show_files(struct cgroup *cgrp, bool show)
 {
-	int res;
+	struct kernfs_node *kn;
+	struct cftype *cft;
 
-	for (res = 0; res < PSI_NR_RESOURCES; res++)
-		cgroup_file_show(&cgrp->psi_files[res], show);
-	cgroup_file_show(&cgrp->psi_causes, show);
+	for (cft = cgroup_psi_files; cft->name[0]; cft++) {
+		if (!strcmp(cft->name, "cgroup.pressure"))
+			continue;
+		kn = kernfs_find_and_get(cgrp->kn, cft->name);
+		if (kn)
+			kernfs_show(kn, show);
+		kernfs_put(kn);
+	}
 	if (show)
 		psi_ns_begin(cgrp->psi);
 	else
@@ -254,15 +251,9 @@ static ssize_t pressure_switch_write(struct kernfs_open_file *of, char *buf,
 
 /* ------------------------------- The files ------------------------------- */
 
-static enum psi_resource resource_of(const struct cftype *cft)
-{
-	return (cft->file_offset - offsetof(struct cgroup, psi_files)) /
-	       sizeof(struct cgroup_file);
-}
-
 static int pressure_show(struct seq_file *m, void *v)
 {
-	return psi_show(m, seq_css(m)->cgroup->psi, resource_of(seq_cft(m)));
+	return psi_show(m, seq_css(m)->cgroup->psi, seq_cft(m)->private);
 }
 
 static int pressure_open(struct kernfs_open_file *of)
@@ -279,7 +270,7 @@ static ssize_t pressure_write(struct kernfs_open_file *of, char *buf,
 	struct cgroup_file_ctx *ctx = of->priv;
 
 	return psi_trigger_write(&ctx->pressure, of_css(of)->cgroup->psi,
-				 resource_of(of_cft(of)), of->file, buf) ?: nbytes;
+				 of_cft(of)->private, of->file, buf) ?: nbytes;
 }
 
 static __poll_t pressure_poll(struct kernfs_open_file *of, poll_table *pt)
@@ -311,7 +302,7 @@ static int causes_show(struct seq_file *m, void *v)
 #define PRESSURE_FILE(res_name, res)					\
 	{								\
 		.name = res_name ".pressure",				\
-		.file_offset = offsetof(struct cgroup, psi_files[res]),	\
+		.private = (res),					\
 		.open = pressure_open,					\
 		.seq_show = pressure_show,				\
 		.write = pressure_write,				\
@@ -319,13 +310,12 @@ static int causes_show(struct seq_file *m, void *v)
 		.release = pressure_release,				\
 	}
 
-struct cftype cgroup_pressure_files[] = {
+struct cftype cgroup_psi_files[] = {
 	PRESSURE_FILE("io", PSI_IO),
 	PRESSURE_FILE("memory", PSI_MEM),
 	PRESSURE_FILE("cpu", PSI_CPU),
 	{
 		.name = "pressure.causes",
-		.file_offset = offsetof(struct cgroup, psi_causes),
 		.seq_show = causes_show,
 	},
 	{
@@ -344,7 +334,7 @@ struct cftype cgroup_pressure_files[] = {
  */
 void __init cgroup_pressure_init(void)
 {
-	struct cftype *irq = &cgroup_pressure_files[ARRAY_SIZE(cgroup_pressure_files) - 2];
+	struct cftype *irq = &cgroup_psi_files[ARRAY_SIZE(cgroup_psi_files) - 2];
 
 	cgrp_dfl_root.cgrp.psi = &psi_system;
 	/* Without measured interrupt time, the list ends before this file. */
