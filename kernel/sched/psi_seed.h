@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * For unit tests: random numbers that can be had again. A test prints its seed, and takes
- * another one at boot: psi_avgs_test.seed=7.
+ * another one at boot: psi_history_test.seed=7.
  */
 #ifndef _KERNEL_SCHED_PSI_SEED_H
 #define _KERNEL_SCHED_PSI_SEED_H
