@@ -25,6 +25,8 @@
 #include "io_uring.h"
 #include "opdef.h"
 
+int io_uring_cmd(struct io_kiocb *req, unsigned int issue_flags);	/* uring_cmd.h */
+
 #ifdef CONFIG_PSI_IO_URING
 
 /**
@@ -96,13 +98,15 @@ static inline void io_storage_begin(struct io_kiocb *req, unsigned int issue_fla
  */
 static inline void io_storage_begin_worker(struct io_kiocb *req, unsigned int issue_flags)
 {
+	const struct io_issue_def *def = &io_issue_defs[req->opcode];
 	struct io_ring_ctx *ctx = req->ctx;
 	struct file *file = req->file;
 
-	if (!io_storage_enabled() || !file || !io_issue_defs[req->opcode].iopoll_queue ||
+	/* Reads, writes and commands are those that plug and can be polled for. */
+	if (!io_storage_enabled() || !file || !def->plug || !def->iopoll ||
 	    req->flags & REQ_F_STORAGE || ctx->flags & IORING_SETUP_IOPOLL)
 		return;
-	if (req->opcode == IORING_OP_URING_CMD ? !io_storage_by_command(file) :
+	if (def->issue == io_uring_cmd ? !io_storage_by_command(file) :
 	    !(file->f_flags & O_DIRECT && io_storage_by_type(file)))
 		return;
 	io_ring_submit_lock(ctx, issue_flags);

@@ -39,7 +39,7 @@ enum psi_cause {
 	PSI_CAUSE_BACKGROUND_KCOMPACTD,
 	/* Reclaim that was asked for is no stall. */
 	PSI_CAUSE_REQUESTED_RECLAIM,
-	PSI_CAUSE_LAST = PSI_CAUSE_REQUESTED_RECLAIM,	/* at most 15 */
+	PSI_CAUSE_LAST = PSI_CAUSE_REQUESTED_RECLAIM,
 };
 
 /**
@@ -68,8 +68,8 @@ struct psi_task {
 	int		cpu;
 	u8		flags;
 	u8		contrib;
-	u8		cause : 4;
-	u8		next_cause : 4;
+	u8		cause;
+	u8		next_cause;
 	u64		cause_begun;
 	struct psi_cause_shard *cause_shard;
 #ifdef CONFIG_PSI_DEBUG

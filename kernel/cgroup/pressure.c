@@ -21,7 +21,8 @@
  * the open file, for as long as the operation takes.
  *
  * Lifetimes: a psi_group is made by mkdir, and freed by css_free_rwork_fn(), after its
- * readers under RCU; until then any task, css_set or child holds the cgroup. The listener
+ * readers under RCU, and before the parent is put, as it hands over to that one's group.
+ * Until then any task, css_set or child holds the cgroup. The listener
  * of an open file is released by close, rmdir or switching off, whichever is first:
  * kernfs_drain() waits for operations and lets none begin, and of->priv is NULL after
  * that. See psi_trigger.c for triggers. of->wait lives until close; its pollers hold the
@@ -206,8 +207,9 @@ static void show_files(struct cgroup *cgrp, bool show)
 		if (!strcmp(cft->name, "cgroup.pressure"))
 			continue;
 		kn = kernfs_find_and_get(cgrp->kn, cft->name);
-		if (kn)
-			kernfs_show(kn, show);
+		if (!kn)
+			continue;
+		kernfs_show(kn, show);
 		kernfs_put(kn);
 	}
 	if (show)

@@ -66,7 +66,7 @@ int perf_kernel_ring_attach(struct perf_event *event, unsigned int pages)
 
 	err = perf_event_attach_ring(event, rb);
 	if (err)
-		rb_free(rb);
+		ring_buffer_put(rb);
 	return err;
 }
 

@@ -107,7 +107,8 @@ static struct ring *new_ring(struct kunit *test, int pages)
 	ring->rb = rb_alloc(pages, 0, -1, RING_BUFFER_WRITABLE);
 	KUNIT_ASSERT_NOT_NULL(test, ring->rb);
 	KUNIT_ASSERT_EQ(test, 0,
-			kunit_add_action_or_reset(test, (kunit_action_t *)rb_free, ring->rb));
+			kunit_add_action_or_reset(test, (kunit_action_t *)ring_buffer_put,
+						  ring->rb));
 	return ring;
 }
 

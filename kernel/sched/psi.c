@@ -23,10 +23,10 @@
  *  - Cgroup changes: psi_move_task() takes what is counted to the other group's node,
  *    lagging behind or not.
  *  - Throttling: a task out of its cpu.max, or a deadline task out of its runtime, stays
- *    runnable and waits. The former, while queued, is PSI_TASK_THROTTLED: fair.c reports
- *    the tasks that are queued in a group when throttling begins and ends, and enqueue
- *    checks those that come later. deadline.c reports a throttled task that loses its CPU
- *    to hotplug, as that one moves without being queued.
+ *    runnable and waits. The former is PSI_TASK_THROTTLED: fair.c reports each task whose
+ *    throttling begins or ends, and enqueue checks those that come later. deadline.c
+ *    reports a throttled task that loses its CPU to hotplug, as that one moves without
+ *    being queued.
  *
  * PSI's own threads contribute nothing and make nobody wait: a task that they preempt
  * counts as on the CPU until another task runs there or it is moved away. Otherwise

@@ -44,11 +44,6 @@ static void add_task(struct psi_node *node, u8 task)
 #define CPU	(PSI_TASK_RUNNABLE | PSI_TASK_ONCPU)
 #define SEC	((u64)NSEC_PER_SEC)
 
-static u64 apart(u64 a, u64 b)
-{
-	return abs((s64)(a - b));
-}
-
 /* Percent in fixed point, to hundredths of a percent. */
 static u64 hundredths(unsigned long avg)
 {
@@ -229,7 +224,7 @@ static void late_sums_fit(struct kunit *test)
 			psi_sum_add(&sum, times, PSI_ALL_STATES);
 		}
 		some = sum_ns(&sum, PSI_CPU_SOME, units);
-		KUNIT_EXPECT_LE(test, apart(some, (u64)units << 9), (units >> 8) + 1);
+		KUNIT_EXPECT_LE(test, abs_diff(some, (u64)units << 9), (units >> 8) + 1);
 	}
 }
 
@@ -248,13 +243,13 @@ static void late_sums_keep_short_times(struct kunit *test)
 	/* in either order; the second shortens what the first has added */
 	psi_sum_add(&sum, stalled, PSI_ALL_STATES);
 	psi_sum_add(&sum, busy, PSI_ALL_STATES);
-	KUNIT_EXPECT_LE(test, apart(psi_sum_ns(&sum, PSI_IO_FULL, 0) >> PSI_UNIT_SHIFT,
+	KUNIT_EXPECT_LE(test, abs_diff(psi_sum_ns(&sum, PSI_IO_FULL, 0) >> PSI_UNIT_SHIFT,
 				    exact), exact >> 10);
 
 	sum = (struct psi_sum) { .weighted = true };
 	psi_sum_add(&sum, busy, PSI_ALL_STATES);
 	psi_sum_add(&sum, stalled, PSI_ALL_STATES);
-	KUNIT_EXPECT_LE(test, apart(psi_sum_ns(&sum, PSI_IO_FULL, 0) >> PSI_UNIT_SHIFT,
+	KUNIT_EXPECT_LE(test, abs_diff(psi_sum_ns(&sum, PSI_IO_FULL, 0) >> PSI_UNIT_SHIFT,
 				    exact), exact >> 10);
 }
 
@@ -319,7 +314,7 @@ static void averages_follow_the_exponential(struct kunit *test)
 				exact[i] = (exact[i] * reference[r].decay[i] +
 					    (percent << 24) *
 					    (BIT_ULL(32) - reference[r].decay[i])) >> 32;
-				error = apart(hundredths(avg[i]), exact[i] * 100 >> 24);
+				error = abs_diff(hundredths(avg[i]), exact[i] * 100 >> 24);
 				KUNIT_ASSERT_LE_MSG(test, error,
 						    reference[r].within[i] + 1,
 						    "%s, average %d, period %d",
@@ -364,7 +359,7 @@ static void missed_periods_are_zeros(struct kunit *test)
 		 * a percent for the slowest.
 		 */
 		for (i = 0; i < PSI_NR_AVGS; i++)
-			KUNIT_EXPECT_LE(test, hundredths(apart(once[i], each[i])), 25);
+			KUNIT_EXPECT_LE(test, hundredths(abs_diff(once[i], each[i])), 25);
 	}
 }
 
@@ -435,7 +430,7 @@ static void late_growth_fills_the_last_periods(struct kunit *test)
 			psi_avg_sample(avg, 0, min(stalled, span), span);
 		}
 		for (n = 0; n < PSI_NR_AVGS; n++)
-			KUNIT_EXPECT_LE_MSG(test, hundredths(apart(io->avg[n], avg[n])), 30,
+			KUNIT_EXPECT_LE_MSG(test, hundredths(abs_diff(io->avg[n], avg[n])), 30,
 					    "case %d, average %d: %lu", i, n, io->avg[n]);
 		KUNIT_EXPECT_EQ(test, io->total, cases[i].growth);
 		KUNIT_EXPECT_EQ(test, io->averaged, io->total);
@@ -497,7 +492,7 @@ static void one_period_is_carried_over(struct kunit *test)
 	/* These were two periods: averages rise by that, and not by 100 s. */
 	psi_avg_sample(avg, 0, PSI_PERIOD_NS, PSI_PERIOD_NS);
 	psi_avg_sample(avg, 0, PSI_PERIOD_NS, PSI_PERIOD_NS);
-	KUNIT_EXPECT_LE(test, hundredths(apart(io->avg[2], avg[2])), 1);
+	KUNIT_EXPECT_LE(test, hundredths(abs_diff(io->avg[2], avg[2])), 1);
 }
 
 /* after a long idle time the old load is gone. */

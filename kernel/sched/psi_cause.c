@@ -129,7 +129,7 @@ static void sum_add(struct psi_cause_sum *sum, struct psi_cause_sum more)
 }
 
 /**
- * psi_causes_init - initialise the causes of a group that is switched on
+ * psi_causes_init - initialise the causes of a group
  * @causes:    of the group
  * @shards:    zeroed
  * @nr_shards: how many

@@ -246,27 +246,18 @@ static struct psi_node *node_of(struct psi_group *group, int cpu)
 	return group ? per_cpu_ptr(group->nodes, cpu) : NULL;
 }
 
-static bool is_throttled(const struct task_struct *p)
-{
-#ifdef CONFIG_CFS_BANDWIDTH
-	return p->sched_class == &fair_sched_class && p->se.cfs_rq->throttle_count;
-#else
-	return false;
-#endif
-}
-
 /* What the task should contribute, by the scheduler's own fields. */
 static u8 contrib_by_facts(struct rq *rq, struct task_struct *p)
 {
 	u8 flags = p->psi.flags & (PSI_TASK_MEMSTALL | PSI_TASK_EXEMPT);
 
-	if (task_on_rq_queued(p) && !p->se.sched_delayed)
+	if (task_on_rq_queued(p) && !task_has_blocked(p))
 		flags |= PSI_TASK_RUNNABLE;
 	else if (psi_waits_for_io(p))
 		flags |= PSI_TASK_IOWAIT;
 	if (rcu_access_pointer(rq->curr) == p || rq->psi.preempted == p)
 		flags |= PSI_TASK_ONCPU;
-	if (is_throttled(p))
+	if (task_waits_for_quota(p))
 		flags |= PSI_TASK_THROTTLED;
 
 	return psi_task_contrib(flags);

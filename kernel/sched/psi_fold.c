@@ -532,10 +532,9 @@ static int __init psi_fold_init(void)
 	if (IS_ERR(task))
 		return PTR_ERR(task);
 
-	hrtimer_init(&psi_fold_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
-	psi_fold_timer.function = psi_fold_timer_fn;
-	hrtimer_init(&psi_sample_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
-	psi_sample_timer.function = psi_sample_timer_fn;
+	hrtimer_setup(&psi_fold_timer, psi_fold_timer_fn, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	hrtimer_setup(&psi_sample_timer, psi_sample_timer_fn, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_HARD);
 	/* Pairs with start_if_later(), which finds the timers with the thread. */
 	smp_store_release(&psi_fold_task, task);
 	wake_up_process(task);

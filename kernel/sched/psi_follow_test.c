@@ -196,7 +196,7 @@ static void a_followed_group_can_go(struct kunit *test)
 	psi_node_change((struct psi_change) { above, 0, cpu }, f->now);
 	expect_time(test, f, &f->root, PSI_NONIDLE, f->now);
 	expect_time(test, f, &f->root, PSI_CPU_SOME, f->now / 2);
-	KUNIT_EXPECT_EQ(test, psi_node_states(&f->root), S(NONIDLE));
+	KUNIT_EXPECT_EQ(test, psi_node_states(&f->root), BIT(PSI_NONIDLE));
 }
 
 /*

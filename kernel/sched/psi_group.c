@@ -27,7 +27,7 @@
  * @parent: the group above, which is not switched on or off meanwhile
  *
  * Context: cgroup_mutex held, may sleep; current is charged.
- * Return: the group, switched on; NULL if there is no memory.
+ * Return: the group; NULL if there is no memory.
  */
 struct psi_group *psi_group_alloc(struct psi_group *parent)
 {

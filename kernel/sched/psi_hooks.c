@@ -13,8 +13,7 @@ void psi_idle_task(struct task_struct *idle)
 	idle->psi.flags = PSI_TASK_EXEMPT;
 }
 
-/* For a task that is queued. */
-static noinline void set_throttled(struct rq *rq, struct task_struct *p, bool throttled)
+void __psi_throttle(struct rq *rq, struct task_struct *p, bool throttled)
 {
 	if (throttled)
 		p->psi.flags |= PSI_TASK_THROTTLED;
@@ -25,34 +24,6 @@ static noinline void set_throttled(struct rq *rq, struct task_struct *p, bool th
 	if ((p->psi.flags & (PSI_TASK_RUNNABLE | PSI_TASK_ONCPU)) == PSI_TASK_RUNNABLE)
 		account_task(rq, p, sched_now(rq));
 }
-
-#ifdef CONFIG_CFS_BANDWIDTH
-/* Is the task, if queued, throttled by a cpu.max? */
-static bool is_throttled(const struct task_struct *p)
-{
-	return p->sched_class == &fair_sched_class && p->se.cfs_rq->throttle_count;
-}
-
-void __psi_throttle(struct rq *rq, struct cfs_rq *cfs_rq, bool throttled)
-{
-	struct sched_entity *se = cfs_rq->curr;
-	struct rb_node *rb;
-
-	/* Not a task that has just blocked: nothing would clear its flag. */
-	if (se && se->on_rq && entity_is_task(se))
-		set_throttled(rq, task_of(se), throttled);
-	for (rb = rb_first_cached(&cfs_rq->tasks_timeline); rb; rb = rb_next(rb)) {
-		se = rb_entry(rb, struct sched_entity, run_node);
-		if (entity_is_task(se))
-			set_throttled(rq, task_of(se), throttled);
-	}
-}
-#else
-static bool is_throttled(const struct task_struct *p)
-{
-	return false;
-}
-#endif
 
 static __always_inline void enqueue(struct rq *rq, struct task_struct *p, int flags)
 {
@@ -74,14 +45,14 @@ static __always_inline void enqueue(struct rq *rq, struct task_struct *p, int fl
 /* The task has slept, or has changed its CPU, class or group. */
 static noinline void enqueue_throttle_changed(struct rq *rq, struct task_struct *p, int flags)
 {
-	set_throttled(rq, p, is_throttled(p));
+	__psi_throttle(rq, p, task_waits_for_quota(p));
 	enqueue(rq, p, flags);
 }
 
 void __psi_enqueue(struct rq *rq, struct task_struct *p, int flags)
 {
 	if (psi_quotas_are_used() &&
-	    unlikely(is_throttled(p) != !!(p->psi.flags & PSI_TASK_THROTTLED)))
+	    unlikely(task_waits_for_quota(p) != !!(p->psi.flags & PSI_TASK_THROTTLED)))
 		enqueue_throttle_changed(rq, p, flags);
 	else
 		enqueue(rq, p, flags);
@@ -247,6 +218,7 @@ static void take_irq_time(struct rq *rq, struct task_struct *p)
 		notify_from(p->psi.node, cpu_of(rq), BIT(PSI_IRQ_FULL));
 }
 
+/* While a thread of PSI runs, interrupts take time from no task. */
 void __psi_tick(struct rq *rq, struct task_struct *curr)
 {
 	if (rq->psi.irq_ns != irq_ns(rq))
@@ -298,13 +270,7 @@ static void end_cause(struct task_struct *p)
 	psi_cause_end(p, rq->clock);
 }
 
-/**
- * psi_task_dead - a task has left its last CPU for good
- * @p: the task; it counts only if an oops killed it inside a memory stall section
- *
- * Context: no locks held.
- */
-void psi_task_dead(struct task_struct *p)
+void __psi_task_dead(struct task_struct *p)
 {
 	if (unlikely(p->psi.cause_shard))
 		end_cause(p);

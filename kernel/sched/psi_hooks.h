@@ -14,7 +14,6 @@
 
 #include "psi_node.h"
 
-struct cfs_rq;
 struct psi_group;
 struct rq;
 
@@ -24,13 +23,14 @@ extern struct psi_group psi_system;
 
 void psi_init(void);
 void psi_idle_task(struct task_struct *idle);
-void psi_task_dead(struct task_struct *p);
 void __psi_enqueue(struct rq *rq, struct task_struct *p, int flags);
 void __psi_dequeue(struct rq *rq, struct task_struct *p, int flags);
 void __psi_switch(struct rq *rq, struct task_struct *prev,
 		  struct task_struct *next);
 void __psi_wake_migrate(struct task_struct *p);
+void __psi_task_dead(struct task_struct *p);
 void __psi_tick(struct rq *rq, struct task_struct *curr);
+void __psi_throttle(struct rq *rq, struct task_struct *p, bool throttled);
 
 /**
  * psi_enqueue - a task wakes up, or arrives from another CPU
@@ -128,6 +128,30 @@ static inline void psi_fork(struct task_struct *p)
 	p->psi = (struct psi_task) { .group = &psi_system, .cpu = -1 };
 }
 
+/**
+ * psi_throttle - a cpu.max begins or ends to throttle a task
+ * @rq:        the CPU's runqueue, its clock up to date
+ * @p:         the task, which is runnable
+ * @throttled: it begins
+ */
+static inline void psi_throttle(struct rq *rq, struct task_struct *p, bool throttled)
+{
+	if (static_branch_unlikely(&psi_enabled))
+		__psi_throttle(rq, p, throttled);
+}
+
+/**
+ * psi_task_dead - a task has left its last CPU for good
+ * @p: the task; it counts only if an oops killed it inside a memory stall section
+ *
+ * Context: no locks held.
+ */
+static inline void psi_task_dead(struct task_struct *p)
+{
+	if (static_branch_unlikely(&psi_enabled))
+		__psi_task_dead(p);
+}
+
 #else /* !CONFIG_PSI */
 
 static inline void psi_init(void) { }
@@ -141,6 +165,7 @@ static inline bool psi_needs_clock(void) { return false; }
 static inline void psi_wake_migrate(struct task_struct *p) { }
 static inline void psi_tick(struct rq *rq, struct task_struct *curr) { }
 static inline void psi_fork(struct task_struct *p) { }
+static inline void psi_throttle(struct rq *rq, struct task_struct *p, bool throttled) { }
 
 #endif /* CONFIG_PSI */
 
@@ -150,28 +175,6 @@ extern struct static_key __cfs_bandwidth_used;
 #define psi_quotas_are_used()	static_key_false(&__cfs_bandwidth_used)
 #else
 #define psi_quotas_are_used()	IS_ENABLED(CONFIG_CFS_BANDWIDTH)
-#endif
-
-#if defined(CONFIG_PSI) && defined(CONFIG_CFS_BANDWIDTH)
-
-void __psi_throttle(struct rq *rq, struct cfs_rq *cfs_rq, bool throttled);
-
-/**
- * psi_throttle - a cpu.max begins or ends to throttle the tasks that are queued here
- * @rq:     a CPU's runqueue, its clock up to date
- * @cfs_rq: where they are queued, not those of groups below
- * @throttled: it begins
- */
-static inline void psi_throttle(struct rq *rq, struct cfs_rq *cfs_rq, bool throttled)
-{
-	if (static_branch_unlikely(&psi_enabled))
-		__psi_throttle(rq, cfs_rq, throttled);
-}
-
-#else
-
-static inline void psi_throttle(struct rq *rq, struct cfs_rq *cfs_rq, bool throttled) { }
-
 #endif
 
 #endif /* _KERNEL_SCHED_PSI_HOOKS_H */

@@ -3,6 +3,7 @@
  * KUnit tests of psi_avgs.c: R-4 for loads of all kinds, against the truth.
  */
 #include <kunit/test.h>
+#include <linux/math.h>
 #include <linux/prandom.h>
 
 #include "psi_avgs.h"
@@ -212,7 +213,7 @@ static void pressure_is_the_truth(struct kunit *test)
 		kunit_info(test, "%u s: %llu.%llu %%, in truth %llu.%llu %%\n", t / 1000,
 			   total / 100000, total / 10000 % 10, truth / 100000,
 			   truth / 10000 % 10);
-		KUNIT_EXPECT_LE(test, apart(total, truth), 300000);
+		KUNIT_EXPECT_LE(test, abs_diff(total, truth), 300000);
 		fold.stall[PSI_MEM_SOME].total = 0;
 		truth = 0;
 	}

@@ -398,8 +398,7 @@ static void __init poller_init(struct psi_poller *p)
 	INIT_LIST_HEAD(&p->cursor);
 	init_llist_head(&p->pending);
 	p->work = IRQ_WORK_INIT_HARD(poller_work_fn);
-	hrtimer_init(&p->timer, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
-	p->timer.function = poller_timer_fn;
+	hrtimer_setup(&p->timer, poller_timer_fn, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
 }
 
 static int __init poller_start(struct psi_poller *p, const char *name)

@@ -416,8 +416,9 @@ static void set_affinity(void)
 	int node;
 
 	/* On a CPU without load balancing, nothing would ever move the thread away again. */
-	cpumask_and(&usual, housekeeping_cpumask(HK_TYPE_KTHREAD),
-		    housekeeping_cpumask(HK_TYPE_DOMAIN));
+	scoped_guard(rcu)	/* cpusets replace that of domains */
+		cpumask_and(&usual, housekeeping_cpumask(HK_TYPE_KTHREAD),
+			    housekeeping_cpumask(HK_TYPE_DOMAIN));
 	cpumask_clear(&mask);
 	for_each_node_mask(node, ks_knobs.nodes)
 		cpumask_or(&mask, &mask, cpumask_of_node(node));
@@ -904,8 +905,9 @@ void ks_wanted_cpus(struct cpumask *mask)
 		return;
 	}
 	cpumask_clear(mask);
+	guard(rcu)();
 	for_each_possible_cpu(cpu)
-		if (!cpu_is_isolated(cpu))
+		if (!cpu_is_isolated(cpu) && housekeeping_cpu(cpu, HK_TYPE_TICK))
 			cpumask_set_cpu(cpu, mask);
 }
 

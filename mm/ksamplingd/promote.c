@@ -2,12 +2,12 @@
 /*
  * ksamplingd: promotion of hot pages from slow to fast memory.
  *
- * The sampler calls hot() for a page that has become hot. If the page was sampled in more
- * than one window, and its node is to be emptied and not of the top tier, the page goes to
- * the queue of that node. The thread kspromoted takes it from there, outside of the sampler's
- * quota and with a rate of its own, checks that all of this still holds, and migrates the
- * page to the top-tier node nearest to the CPU that was seen to use it. It migrates in
- * batches, which share the cost of TLB flushes. Folios are migrated as a whole.
+ * The sampler calls told_of_hot() for a page that has become hot. If the page was sampled
+ * in more than one window, and its node is to be emptied and not of the top tier, the page
+ * goes to the queue of that node. The thread kspromoted takes it from there, outside of the
+ * sampler's quota and with a rate of its own, checks that all of this still holds, and
+ * migrates the page to the top-tier node nearest to the CPU that was seen to use it. It
+ * migrates in batches, which share the cost of TLB flushes. Folios are migrated as a whole.
  *
  * If the target node has no room, kswapd is woken up, which demotes cold pages if
  * demotion is enabled (/sys/kernel/mm/numa/demotion_enabled). In that case promotion uses
@@ -15,7 +15,7 @@
  * stops at the high watermark, so that nothing is reclaimed for promoted pages. A page
  * that cannot be migrated at the moment is tried again.
  *
- * At any time, all base pages that hot() has counted are accounted for:
+ * At any time, all base pages that told_of_hot() has counted are accounted for:
  *
  *	told = promoted + failed, by reason + dropped + queued
  *
@@ -57,6 +57,7 @@
 #include <linux/compaction.h>
 
 #include "../internal.h"
+#include "../page_alloc.h"
 #include "internal.h"
 #include "pages.h"
 #include "promote_past.h"
@@ -197,7 +198,7 @@ static void count_dropped(unsigned long pages)
 
 /* ---------------------------------- Consumer ---------------------------------- */
 
-static enum ks_answer hot(struct ks_consumer *consumer, const struct ks_hot_page *page)
+static enum ks_answer told_of_hot(struct ks_consumer *consumer, const struct ks_hot_page *page)
 {
 	unsigned long pages = BIT(page->order);
 	enum ks_answer answer = KS_LATER;
@@ -229,7 +230,7 @@ static enum ks_answer hot(struct ks_consumer *consumer, const struct ks_hot_page
 	return answer;
 }
 
-static struct ks_consumer consumer = { .hot = hot };
+static struct ks_consumer consumer = { .hot = told_of_hot };
 
 static void page_freed(unsigned long pfn, unsigned int order)
 {
@@ -284,7 +285,10 @@ static int target_of(int nid, int from_nid)
 
 static bool can_demote(int nid)
 {
-	return READ_ONCE(numa_demotion_enabled) && next_demotion_node(nid) != NUMA_NO_NODE;
+	nodemask_t targets;
+
+	node_get_allowed_targets(NODE_DATA(nid), &targets);
+	return READ_ONCE(numa_demotion_enabled) && !nodes_empty(targets);
 }
 
 /* Some zone can take the pages, with that order, above the watermark that it is to keep. */
@@ -393,7 +397,7 @@ static enum ks_failure ask_user(struct folio *folio, struct vm_area_struct *vma,
 		return KS_SPECIAL;
 	/* Shared code serves all processes that run it, not just the CPU that was seen. */
 	if (folio_is_file_lru(folio) && vma->vm_flags & VM_EXEC &&
-	    folio_likely_mapped_shared(folio))
+	    folio_maybe_mapped_shared(folio))
 		return KS_SHARED;
 	pol = __get_vma_policy(vma, addr, &unused);
 	if (pol) {
@@ -450,7 +454,7 @@ static enum ks_failure look_at_users(struct folio *folio, int nid, int target)
 static enum ks_failure why_not_lru(struct folio *folio, u8 tries)
 {
 	if (folio_test_slab(folio) || page_has_type(&folio->page) ||
-	    !READ_ONCE(folio->mapping) || __folio_test_movable(folio))
+	    !READ_ONCE(folio->mapping) || page_has_movable_ops(&folio->page))
 		return KS_SPECIAL;
 	/* A page on its way to a list is there sooner. */
 	if (tries >= UNLISTED_TRIES)

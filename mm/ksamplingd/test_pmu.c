@@ -297,7 +297,7 @@ static enum hrtimer_restart test_tick(struct hrtimer *timer)
 	struct pt_regs *regs = get_irq_regs();
 	u64 nr;
 
-	if (event->state != PERF_EVENT_STATE_ACTIVE)
+	if (event->state != PERF_EVENT_STATE_ACTIVE || event->hw.state & PERF_HES_STOPPED)
 		return HRTIMER_NORESTART;
 
 	hrtimer_forward_now(timer, ns_to_ktime(tick_ns(event)));
@@ -317,8 +317,9 @@ static void test_start(struct perf_event *event, int flags)
 
 static void test_stop(struct perf_event *event, int flags)
 {
-	hrtimer_cancel(&event->hw.hrtimer);
 	event->hw.state = PERF_HES_STOPPED;
+	/* Not if it is from test_tick() that perf stops it, to throttle; that ends then. */
+	hrtimer_try_to_cancel(&event->hw.hrtimer);
 }
 
 static int test_add(struct perf_event *event, int flags)
@@ -370,8 +371,8 @@ static int test_init_event(struct perf_event *event)
 		return -ENODATA;
 	events++;
 	event->destroy = test_destroy;
-	hrtimer_init(&event->hw.hrtimer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
-	event->hw.hrtimer.function = test_tick;
+	hrtimer_setup(&event->hw.hrtimer, test_tick, CLOCK_MONOTONIC,
+		      HRTIMER_MODE_REL_PINNED_HARD);
 	return 0;
 }
 
