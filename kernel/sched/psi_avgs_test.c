@@ -243,14 +243,14 @@ static void late_sums_keep_short_times(struct kunit *test)
 	/* in either order; the second shortens what the first has added */
 	psi_sum_add(&sum, stalled, PSI_ALL_STATES);
 	psi_sum_add(&sum, busy, PSI_ALL_STATES);
-	KUNIT_EXPECT_LE(test, abs_diff(psi_sum_ns(&sum, PSI_IO_FULL, 0) >> PSI_UNIT_SHIFT,
-				    exact), exact >> 10);
+	KUNIT_EXPECT_LE(test, abs_diff(psi_sum_ns(&sum, PSI_IO_FULL, 0) >> PSI_UNIT_SHIFT, exact),
+			exact >> 10);
 
 	sum = (struct psi_sum) { .weighted = true };
 	psi_sum_add(&sum, busy, PSI_ALL_STATES);
 	psi_sum_add(&sum, stalled, PSI_ALL_STATES);
-	KUNIT_EXPECT_LE(test, abs_diff(psi_sum_ns(&sum, PSI_IO_FULL, 0) >> PSI_UNIT_SHIFT,
-				    exact), exact >> 10);
+	KUNIT_EXPECT_LE(test, abs_diff(psi_sum_ns(&sum, PSI_IO_FULL, 0) >> PSI_UNIT_SHIFT, exact),
+			exact >> 10);
 }
 
 /* -------------------------- averages -------------------------- */

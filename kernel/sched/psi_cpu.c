@@ -97,7 +97,7 @@ static void set_parents_on(struct rq *rq, struct psi_group * const groups[], uns
 	guard(rq_lock_irq)(rq);
 	now = update_now(rq);
 	/* What interrupts have taken so far is not for the groups above from now on. */
-	take_irq_time(rq, rq->psi.preempted ?: rq->curr);
+	take_irq_time(rq, rq->psi.preempted ?: rcu_dereference_protected(rq->curr, true));
 	for (i = 0; i < nr; i++)
 		set_node_parent(rq, per_cpu_ptr(groups[i]->nodes, cpu),
 				parent ? per_cpu_ptr(parent->nodes, cpu) : NULL, now);
