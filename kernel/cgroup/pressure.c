@@ -22,11 +22,10 @@
  *
  * Lifetimes: a psi_group is made by mkdir, and freed by css_free_rwork_fn(), after its
  * readers under RCU, and before the parent is put, as it hands over to that one's group.
- * Until then any task, css_set or child holds the cgroup. The listener
- * of an open file is released by close, rmdir or switching off, whichever is first:
- * kernfs_drain() waits for operations and lets none begin, and of->priv is NULL after
- * that. See psi_trigger.c for triggers. of->wait lives until close; its pollers hold the
- * file.
+ * Until then any task, css_set or child holds the cgroup. The listener of an open file is
+ * released by close, rmdir or switching off, whichever is first: kernfs_drain() waits for
+ * operations and lets none begin, and of->priv is NULL after that. See psi_trigger.c for
+ * triggers. of->wait lives until close; its pollers hold the file.
  */
 #include <linux/cgroup.h>
 #include <linux/kernfs.h>
