@@ -235,7 +235,8 @@ def check():
     ours = {path for path in ours if (TOP / path).exists()} | entries().keys()
     carried = [(path, patch.name) for patch in series() for path in patch.paths + patch.entries]
     # FILE@VERSION.patch belongs where FILE.patch does.
-    ours -= {variant(path, version) for path, _ in carried for version in BASES} - set(dict(carried))
+    variants = {variant(path, version) for path, _ in carried for version in BASES}
+    ours -= variants - dict(carried).keys()
 
     wrong = [f"{path} is in no patch of the series"
              for path in sorted(ours - {path for path, _ in carried})]
@@ -260,20 +261,22 @@ esac | xz -dc | "$2" "$3" "$4" | git fast-import --quiet --force --depth=0
 """
 
 
-def import_base(git, ref, source):
-    """Make the source in a tar.xz a commit without parents, if it is not yet."""
+def import_base(git, source):
+    """Make a source a commit without parents, if it is not yet; the ref that has its name."""
     if not source.exists():
         raise Refusal(f"{source} is missing")
+    ref = "refs/bases/" + source.name.replace("~", "-")
     status = source.stat()
     stamp = f"{source.resolve()} {status.st_size} {status.st_mtime_ns}"
     key = f"lab.{hashlib.sha1(ref.encode()).hexdigest()}.source"
     if git.has("config", "--get", "--fixed-value", key, stamp):
-        return
+        return ref
     message = "Linux, as Debian packages it\n"
     commit = f"committer {NAME} <{MAIL}> {FIRST_DAY} +0000\ndata {len(message)}\n{message}"
     run("bash", "-ec", IMPORT, "-", source.resolve(), TOP / "scripts/import-tar", ref, commit,
         cwd=git.work_tree)
     git("config", key, stamp)
+    return ref
 
 
 def kernel_version(git, commit):
@@ -306,17 +309,10 @@ def base_source():
     return Path(run(TOP / "scripts/source", "base", base).strip() if base in BASES else base)
 
 
-def import_as(git, source):
-    """Import a base under a name of its own, which is returned."""
-    ref = "refs/bases/" + source.name.replace("~", "-")
-    import_base(git, ref, source)
-    return ref
-
-
 def tree():
     check()
     git = repository()
-    git("update-ref", "refs/tags/base", import_as(git, base_source()))
+    git("update-ref", "refs/tags/base", import_base(git, base_source()))
     head = commits(git.work_tree, "refs/tags/base", remember=True)
     if git.has("rev-parse", "--verify", "HEAD"):
         refuse_edits(git, head)
