@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "psi_cgroup_util.h"
@@ -705,14 +706,19 @@ static enum psi_result read_back_slowly(void)
 
 /* ---- the whole system short of memory ---- */
 
-static size_t free_bytes(void)
+static size_t free_bytes_of(const char *meminfo)
 {
 	char text[4096];
 	const char *at;
 
-	EXPECT(read_text("/proc/meminfo", text, sizeof(text)) > 0, "no meminfo");
+	EXPECT(read_text(meminfo, text, sizeof(text)) > 0, "no %s", meminfo);
 	at = strstr(text, "MemFree:");
 	return at ? atoll(at + 8) * 1024 : 0;
+}
+
+static size_t free_bytes(void)
+{
+	return free_bytes_of("/proc/meminfo");
 }
 
 struct hog {
@@ -862,7 +868,19 @@ static void no_node_reclaim(void)
 	write_text("/proc/sys/vm/zone_reclaim_mode", "0");
 }
 
-/* Clean pages fill the node of the CPU; another node has room. */
+static void hog_one_node(void *hog)
+{
+	unsigned long nodes = 1;
+
+	if (syscall(SYS_set_mempolicy, 2 /* MPOL_BIND */, &nodes, 8 * sizeof(nodes)))
+		_exit(2);
+	hog_memory(hog);
+}
+
+/*
+ * Clean pages fill the node of the CPU, and all of them could go. Another node has room, but not
+ * for this task: else newer kernels take from there while kswapd is awake here.
+ */
 static enum psi_result node_reclaim(void)
 {
 	struct reader *r = shared_alloc(sizeof(*r));
@@ -880,8 +898,8 @@ static enum psi_result node_reclaim(void)
 	r->passes = 1;
 	start_in_group(cache, 0, read_file, r);
 	await(&r->done, 1);
-	h->size = free_bytes() / 2;
-	start_in_group(group, 0, hog_memory, h);
+	h->size = free_bytes_of("/sys/devices/system/node/node0/meminfo") + r->size / 2;
+	start_in_group(group, 0, hog_one_node, h);
 	await(&h->done, 1);
 	expect_growth(group, &nothing, BIT(NODE_RECLAIM), BIT(DIRECT_RECLAIM));
 	return PSI_PASS;

@@ -18,8 +18,9 @@
 /* ---- a reader that can be told to look away ---- */
 
 /*
- * So that the CPU has the same to do either way, each turn takes the same time:
- * what the reading has left of it is spun away.
+ * So that the CPU has the same to do either way, each turn takes the same time: what the
+ * reading has left of it is spun away. And it begins when it is due, whoever runs, and ends
+ * before anybody else runs: a lazy kernel lets a system call end first, but not a loop.
  */
 #define TURN_NS		(300 * NSEC_PER_USEC)
 
@@ -36,6 +37,7 @@ static void take_turns(void *arg)
 	struct psi_sample sample;
 	__u64 end;
 
+	be_realtime(1);
 	for (;;) {
 		next += reader->period_ms * NSEC_PER_MSEC;
 		sleep_until(next);
