@@ -597,7 +597,7 @@ void psi_fold_detach(struct psi_group *group)
 }
 
 #ifdef CONFIG_SYSCTL
-static struct ctl_table psi_fold_sysctls[] = {
+static const struct ctl_table psi_fold_sysctls[] = {
 	{
 		.procname	= "psi_interval_weights",
 		.data		= &psi_interval_weights,

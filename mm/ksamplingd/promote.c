@@ -873,7 +873,7 @@ static int make_all(void)
 	struct ks_queue *queues = kvcalloc(nr_node_ids, sizeof(*queues), GFP_KERNEL);
 	int nid;
 
-	ks_batch = kvzalloc(sizeof(*ks_batch), GFP_KERNEL);
+	ks_batch = kvzalloc_obj(*ks_batch, GFP_KERNEL);
 	if (!queues || !ks_batch) {
 		kvfree(queues);
 		kvfree(ks_batch);
@@ -949,12 +949,13 @@ static int start(void)
 static int promote(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
 		   loff_t *ppos)
 {
-	struct ctl_table copy = *table;
-	u32 before, on;
+	u32 before, on = !!READ_ONCE(ks_promoter);
+	const struct ctl_table copy = {
+		.data = &on, .maxlen = sizeof(on),
+		.extra1 = table->extra1, .extra2 = table->extra2,
+	};
 	int err;
 
-	copy.data = &on;
-	on = !!READ_ONCE(ks_promoter);
 	if (!write)
 		return proc_douintvec_minmax(&copy, write, buffer, lenp, ppos);
 	if (!perfmon_capable())
@@ -1024,7 +1025,7 @@ static int change_nodes(const struct ctl_table *table, int write, void *buffer,
 
 static const unsigned int most_mb_per_s = 100000;
 
-static struct ctl_table ks_promote_sysctls[] = {
+static const struct ctl_table ks_promote_sysctls[] = {
 	{
 		.procname = "promote",
 		.maxlen = sizeof(unsigned int),

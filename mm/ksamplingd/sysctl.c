@@ -41,13 +41,15 @@ int ks_sysctl_number(const struct ctl_table *table, int write, void *buffer, siz
 		     loff_t *ppos, bool (*check)(u32 value), void (*tell)(void))
 {
 	u32 *knob = table->data, before = READ_ONCE(*knob), value = before;
-	struct ctl_table copy = *table;
+	const struct ctl_table copy = {
+		.data = &value, .maxlen = sizeof(value),
+		.extra1 = table->extra1, .extra2 = table->extra2,
+	};
 	int err;
 
 	if (write && !perfmon_capable())
 		return -EPERM;
 
-	copy.data = &value;
 	err = proc_douintvec_minmax(&copy, write, buffer, lenp, ppos);
 	/* Not every write has a value: it may be empty, or the end of a line. */
 	if (err || !write || value == before)
@@ -88,14 +90,16 @@ static int change_power_of_2(const struct ctl_table *table, int write, void *buf
 static int enable(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
 		  loff_t *ppos)
 {
-	struct ctl_table copy = *table;
 	u32 before = ks_is_on(), on = before;
+	const struct ctl_table copy = {
+		.data = &on, .maxlen = sizeof(on),
+		.extra1 = table->extra1, .extra2 = table->extra2,
+	};
 	int err;
 
 	if (write && !perfmon_capable())
 		return -EPERM;
 
-	copy.data = &on;
 	err = proc_douintvec_minmax(&copy, write, buffer, lenp, ppos);
 	if (err || !write || on == before)
 		return err;
@@ -109,16 +113,14 @@ static int change_source(const struct ctl_table *table, int write, void *buffer,
 			 size_t *lenp, loff_t *ppos)
 {
 	u32 before = READ_ONCE(ks_knobs.source), i;
-	struct ctl_table copy = *table;
 	char name[16];
+	const struct ctl_table copy = { .data = name, .maxlen = sizeof(name) };
 	int err;
 
 	if (write && !perfmon_capable())
 		return -EPERM;
 
 	strscpy(name, ks_sources[before].name);
-	copy.data = name;
-	copy.maxlen = sizeof(name);
 	err = proc_dostring(&copy, write, buffer, lenp, ppos);
 	if (err || !write)
 		return err;
@@ -180,13 +182,12 @@ static int set_cpus(unsigned long *list)
 int ks_sysctl_list(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
 		   loff_t *ppos, unsigned long *list, int (*set)(unsigned long *list))
 {
-	struct ctl_table copy = *table;
+	const struct ctl_table copy = { .data = &list, .maxlen = table->maxlen };
 	int err;
 
 	/* An empty write is not an empty list. */
 	if (write && !*lenp)
 		return 0;
-	copy.data = &list;
 	err = proc_do_large_bitmap(&copy, write, buffer, lenp, ppos);
 	return err || !write ? err : set(list);
 }
@@ -241,7 +242,7 @@ static const unsigned int most_samples = 1000;
 		.extra2 = (void *)&(most),		\
 	}
 
-static struct ctl_table ks_sysctls[] = {
+static const struct ctl_table ks_sysctls[] = {
 	{
 		.procname = "enabled",
 		.maxlen = sizeof(unsigned int),
