@@ -5,6 +5,7 @@ import hashlib
 import os
 import re
 import subprocess
+import sys
 from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
@@ -305,15 +306,41 @@ def repository():
 
 def base_source():
     """The file that BASE names, or that has the kernel of the version that it is"""
-    base = os.environ.get("BASE") or "6.12"
-    return Path(run(TOP / "scripts/source", "base", base).strip() if base in BASES else base)
+    base = os.environ.get("BASE")
+    if base and base not in BASES:
+        return Path(base)
+    found = subprocess.run([TOP / "scripts/source", "base", *([base] if base else BASES)],
+                           text=True, stdout=subprocess.PIPE, check=False)
+    if found.returncode:
+        raise Refusal("there is no source to apply the series to")
+    return Path(found.stdout.strip())
+
+
+def source_that_was_tried(newer):
+    """The same kernel as Debian had it when the series was last tried; None if that is it"""
+    version = re.match(r"linux-source-(\d+\.\d+)[_.]", newer.name)
+    if not version or newer == Path(os.environ.get("BASE", "")):
+        return None
+    tried = Path(run(TOP / "scripts/source", "tried", version[1]).strip())
+    return tried if tried.name != newer.name else None
 
 
 def tree():
     check()
     git = repository()
-    git("update-ref", "refs/tags/base", import_base(git, base_source()))
-    head = commits(git.work_tree, "refs/tags/base", remember=True)
+    source = base_source()
+    try:
+        base = import_base(git, source)
+        head = commits(git.work_tree, base, remember=True)
+    except Refusal as error:
+        tried = source_that_was_tried(source)
+        if not tried:
+            raise
+        print(f"{error}\n{source} is not what the series was made for: {tried.name} takes its place",
+              file=sys.stderr)
+        base = import_base(git, tried)
+        head = commits(git.work_tree, base, remember=True)
+    git("update-ref", "refs/tags/base", base)
     if git.has("rev-parse", "--verify", "HEAD"):
         refuse_edits(git, head)
     settle(git, head)
