@@ -7,8 +7,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-# 6.12, 7.3, or the source of a kernel, as a tar.xz or .deb
-BASE ?= 6.12
+# BASE=6.12 for the longterm kernel (scripts/series --help)
 export BASE
 
 image := arch/x86/boot/bzImage
@@ -18,8 +17,8 @@ tally = scripts/tally $(1:%=build/test/%.tap)
 
 # What "make test" consists of, and "make test-full". A part leaves its results in
 # build/test/PART.tap.
-PARTS ?= check lab series tools selftest seed debug
-FULL_PARTS ?= check lab series tools selftest seed abi pebs debug kasan default-off apply patch prefixes kunit mutations
+PARTS ?= check lab series tools selftest seed longterm
+FULL_PARTS ?= check lab series tools selftest seed longterm abi pebs debug kasan default-off apply patch prefixes kunit mutations
 # Parts do not wait for each other, but for what they need: with two CPUs, checks and tools
 # are done while the kernel is compiled, and guests run while the next one is.
 JOBS ?= 3
@@ -117,8 +116,10 @@ tree: setup ## build/tree: the base and our commits on it
 refresh: ## what was committed in build/tree becomes our files
 	@scripts/series refresh
 
-kernel: tree ## build our kernel
-	@$(step) --of 1400 kernel "kernel" scripts/kernel build/tree build/obj
+kernel: initramfs ## build our kernel
+	@$(step) --of 1500 kernel "kernel" scripts/kernel build/tree build/obj
+
+initramfs: tree
 	@$(step) initramfs "initramfs" scripts/initramfs build/tree build/initramfs.cpio.gz
 
 base-kernel: tree
@@ -126,12 +127,12 @@ base-kernel: tree
 	@$(step) --of 1300 base-kernel "kernel of the base" \
 		scripts/kernel build/base/tree build/base/obj
 
-debug-kernel: kernel
+debug-kernel: initramfs
 	@$(step) --of 1400 debug-kernel "kernel with lockdep" \
 		env EXTRA_CONFIG="$$(cat scripts/debug.config)" \
 		scripts/kernel build/tree build/debug
 
-kasan-kernel: kernel
+kasan-kernel: initramfs
 	@$(step) --of 1400 kasan-kernel "kernel with KASAN and lockdep" \
 		env EXTRA_CONFIG="$$(cat scripts/debug.config scripts/kasan.config)" \
 		scripts/kernel build/tree build/kasan
@@ -143,6 +144,9 @@ patch: tree ## build/patch: all in one file, for patch (BASES=all: for every 6.1
 	@$(part) patch "patch files" scripts/test/patch --keep $(BASES) || true
 	@$(call tally,patch)
 	@ls -1d build/patch/*
+
+# Debian's configuration of 7.3 has not been tried.
+deb test-deb test-debian release: export BASE = 6.12
 
 deb: tree ## FLAVOUR=cloud-amd64|amd64|rt-amd64: packages beside Debian's kernels
 	@scripts/deb $(FLAVOUR)
@@ -160,7 +164,7 @@ release: deb ## build/release: what a version consists of, with checksums
 	@$(MAKE) --no-print-directory patch BASES=all
 	@scripts/release
 
-apply: ## KSRC=DIR: put the commits onto a 6.12.y git tree of yours
+apply: ## KSRC=DIR: put the commits onto a git tree of yours (7.3.y, 6.12.y)
 	@scripts/series apply "$(KSRC)"
 
 clean: ## delete build/
@@ -192,6 +196,9 @@ test-selftest: kernel
 test-seed: kernel
 	@$(part) seed "a guest is a function of its seed" scripts/test/seed
 
+test-longterm: kernel
+	@$(part) longterm "6.12 from the same files, under lockdep" scripts/test/longterm
+
 test-default-off: debug-kernel
 	@$(part) default-off "psi= where the default is off" \
 		scripts/selftest --default-off --only R-10 --guest one-cpu,default
@@ -212,7 +219,7 @@ test-prefixes: kernel
 	@$(part) prefixes "each patch builds and boots" scripts/test/prefixes
 
 .PHONY: help run container pebs pebs-guest pebs-hour shell test test-full soak check tools kunit selftest \
-	prefixes mutations mutations-guest test-base bench bench-pebs bench-tiers variants tree kernel \
+	prefixes mutations mutations-guest test-base bench bench-pebs bench-tiers variants tree kernel initramfs \
 	base-kernel debug-kernel kasan-kernel series patch deb test-deb test-debian release apply clean setup refresh test-lab test-series \
 	test-check test-kunit test-selftest test-debug test-kasan test-default-off test-apply \
-	test-patch test-prefixes test-mutations test-mutations-guest test-pebs test-seed test-abi test-tools
+	test-patch test-prefixes test-mutations test-mutations-guest test-pebs test-seed test-abi test-longterm test-tools
