@@ -64,11 +64,6 @@ static void expect_policy(const char *name, int policy, int priority)
 	       priority);
 }
 
-static int trigger_of(bool privileged, const char *text)
-{
-	return must_open_trigger(IO, privileged, text);
-}
-
 /* It may be that there is none until somebody needs it. */
 static unsigned long switches_of(const char *name)
 {
@@ -96,7 +91,7 @@ static void expect_busy(int fd, const char *busy, const char *other)
 
 static void expect_served(bool privileged, const char *by, const char *other)
 {
-	int fd = trigger_of(privileged, "some 1000000 2000000");
+	int fd = must_open_trigger(IO, privileged, "some 1000000 2000000");
 
 	sleep_ms(1000);
 	expect_policy(by, privileged ? SCHED_FIFO : SCHED_OTHER, privileged);
@@ -241,7 +236,7 @@ static enum psi_result many_triggers(void)
 	wait_for(&c->closed, 10000, "closed");
 	psi_note("closed within %d ms", c->close_ms);
 
-	trigger_of(true, "some 1000000 2000000");
+	must_open_trigger(IO, true, "some 1000000 2000000");
 	stop_all_loads();
 	/* It looks once a window now, and has to have seen nothing for one. */
 	sleep_ms(4 * WINDOW_MS);
@@ -559,19 +554,15 @@ static void expect_events_of_steps(const int *fds, int all_ms, int none_ms)
 /* Until 4 % become 50 %, their windows are the same. */
 static enum psi_result steps(void)
 {
-	char text[64];
 	int fds[STEPS], i, n;
 
 	contend_in_bursts(0, now_ns(), 4, 100);
-	for (i = 0; i < STEPS; i++) {
-		snprintf(text, sizeof(text), "some %d 1000000", (100 + 9 * i) * 1000);
-		fds[i] = open_trigger(CPU, text);
-		EXPECT(fds[i] >= 0, "no trigger: %d", fds[i]);
-	}
+	for (i = 0; i < STEPS; i++)
+		fds[i] = must_open_trigger(CPU, true, "some %d 1000000", (100 + 9 * i) * 1000);
 	sleep_ms(5000);
 	expect_events_of_steps(fds, 0, 100);
 	close(fds[STEPS / 3]);
-	fds[STEPS / 3] = open_trigger(CPU, "some 397000 1000000");
+	fds[STEPS / 3] = must_open_trigger(CPU, true, "some 397000 1000000");
 
 	stop_all_loads();
 	contend_in_bursts(0, now_ns(), 50, 100);

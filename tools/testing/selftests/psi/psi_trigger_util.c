@@ -76,13 +76,18 @@ int open_trigger(const char *path, const char *text)
 	return ret;
 }
 
-int must_open_trigger(const char *path, bool privileged, const char *text)
+int must_open_trigger(const char *path, bool privileged, const char *format, ...)
 {
 	int fd = privileged ? open_pressure(path, O_RDWR) :
 			      open_unprivileged(path, O_RDWR);
+	char text[64];
+	va_list args;
 	int ret;
 
 	EXPECT(fd >= 0, "open: %d", fd);
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
 	ret = write_trigger(fd, text, strlen(text) + 1);
 	EXPECT(!ret, "%s: %d", text, ret);
 	return fd;
@@ -161,6 +166,12 @@ void contend(int cpu)
 	start_load(cpu, spin, NULL);
 }
 
+int contended_trigger(void)
+{
+	contend(0);
+	return must_open_trigger(psi_path(PSI_CPU), true, "some 100000 500000");
+}
+
 struct bursts {
 	__u64 start;
 	unsigned int ms, period_ms;
@@ -190,6 +201,14 @@ void contend_in_bursts(int cpu, __u64 start, unsigned int ms,
 
 	start_load(cpu, burst, &b);
 	start_load(cpu, burst, &b);
+}
+
+void stall_on(int cpu, const char *disk, unsigned int ms)
+{
+	pid_t reader = start_load(cpu, read_disk, (void *)disk);
+
+	sleep_ms(ms);
+	stop_load(reader);
 }
 
 /* ---- the kernel's side ---- */

@@ -24,7 +24,8 @@ int write_trigger(int fd, const void *text, size_t length);
 /* Opens and writes @text with the NUL that ends it; a descriptor or -errno. */
 int open_trigger(const char *path, const char *text);
 /* The same, with CAP_SYS_RESOURCE or without; the case ends if that fails. */
-int must_open_trigger(const char *path, bool privileged, const char *text);
+int __printf(3, 4) must_open_trigger(const char *path, bool privileged,
+				     const char *format, ...);
 
 /* ---- waiting for events ---- */
 
@@ -58,10 +59,15 @@ double shortest_gap(const struct events *events);
 
 /* The CPU always has somebody waiting. */
 void contend(int cpu);
+/* CPU 0 has, and a trigger of the system for it with a window of 500 ms. */
+int contended_trigger(void);
 
 /* From @start on, somebody waits for the first @ms of every @period_ms. */
 void contend_in_bursts(int cpu, __u64 start, unsigned int ms,
 		       unsigned int period_ms);
+
+/* Who waits for a disk is the only one to stall for it, and needs no CPU. */
+void stall_on(int cpu, const char *disk, unsigned int ms);
 
 /* ---- the kernel's side ---- */
 
