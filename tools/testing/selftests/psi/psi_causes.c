@@ -247,41 +247,6 @@ static enum psi_result read_only(void)
 	return PSI_PASS;
 }
 
-static enum psi_result off_hides_file(void)
-{
-	const char *group;
-	char path[GROUP_PATH], text[2048];
-	int fd;
-
-	need_causes();
-	group = make_group(NULL, "g");
-	group_file(path, group, GROUP_FILE);
-	fd = open(path, O_RDONLY);
-	EXPECT(fd >= 0 && read(fd, text, sizeof(text)) > 0, "cannot read");
-	EXPECT(!set_pressure(group, false), "cannot switch off");
-	EXPECT(access(path, F_OK) && errno == ENOENT, "it is there while the group is off");
-	EXPECT(pread(fd, text, sizeof(text), 0) < 0 && errno == ENODEV,
-	       "an open file can be read while the group is off");
-	EXPECT(!set_pressure(group, true), "cannot switch on");
-	read_causes(group);
-	close(fd);
-	return PSI_PASS;
-}
-
-static enum psi_result psi_off(void)
-{
-	REQUIRE(booted_with("psi=0"), "needs psi=0");
-	EXPECT(access(ROOT_FILE, F_OK), "the root has a file");
-	return PSI_PASS;
-}
-
-static enum psi_result groups_disabled(void)
-{
-	REQUIRE(booted_with("cgroup_disable=pressure"), "needs cgroup_disable=pressure");
-	EXPECT(access(ROOT_FILE, F_OK), "the root has a file");
-	return PSI_PASS;
-}
-
 /* ---- memory.high, with a stopwatch ---- */
 
 /* What a load that touches page after page has measured itself. */
@@ -443,18 +408,13 @@ static enum psi_result off_within_a_section(void)
 	return PSI_PASS;
 }
 
-static void root_on(void)
-{
-	set_pressure(CGROUP_ROOT, true);
-}
-
 static enum psi_result root_is_off(void)
 {
 	const char *group = memory_group(NULL, "g");
 	struct causes from, to;
 
 	start_held_back(0, group, top_group());
-	undo_later(root_on);
+	undo_later(switch_root_on);
 	from = read_causes(NULL);
 	EXPECT(!set_pressure(CGROUP_ROOT, false), "cannot switch off");
 	EXPECT(access(ROOT_FILE, F_OK), "its file is there");
@@ -1121,9 +1081,6 @@ static const struct psi_case cases[] = {
 	{ "R-19 causes: a file in each group, and the root, to the byte", format },
 	{ "R-19 causes: what is read is looked at strictly", format_is_strict },
 	{ "R-19 causes: the file can be read, and not written", read_only },
-	{ "R-14 R-19 causes: while a group is off its file is not there", off_hides_file },
-	{ "R-10 R-19 causes: with psi=0 there are no files", psi_off },
-	{ "R-14 R-19 causes: with cgroup_disable=pressure there are no files", groups_disabled },
 
 	{ "R-19 memcg_high: total and max are those of a stopwatch", over_high },
 	{ "R-19 memcg_max: a page cache that makes room", over_max },

@@ -173,6 +173,20 @@ int set_pressure(const char *group, bool on)
 	return set_cgroup(group, "cgroup.pressure", on ? "1" : "0");
 }
 
+void must_switch(const char *group, bool on)
+{
+	int ret = set_pressure(group, on);
+
+	EXPECT(!ret, "cannot switch %s %s: %s", group, on ? "on" : "off",
+	       strerror(-ret));
+}
+
+void switch_root_on(void)
+{
+	set_pressure(CGROUP_ROOT, true);
+	remove_all_groups();
+}
+
 /* ---- triggers ---- */
 
 int add_trigger(const char *group, enum psi_resource res, const char *trigger)
@@ -248,6 +262,13 @@ int move_thread_to_group(const char *group, pid_t tid)
 	return move(group, "cgroup.threads", tid);
 }
 
+void must_move(const char *group, pid_t pid)
+{
+	int ret = move_to_group(group, pid);
+
+	EXPECT(!ret, "cannot move to %s: %s", group, strerror(-ret));
+}
+
 struct start {
 	void (*fn)(void *arg);
 	void *arg;
@@ -283,6 +304,12 @@ pid_t start_in_group(const char *group, int cpu, void (*fn)(void *arg),
 
 	EXPECT(!ret, "a load cannot be moved to %s: %s", group, strerror(-ret));
 	return pid;
+}
+
+void start_spinners(const char *group, int count)
+{
+	while (count--)
+		start_in_group(group, 0, spin, NULL);
 }
 
 pid_t start_held_back(int cpu, const char *group, const char *limited)
@@ -330,6 +357,16 @@ __u64 group_id(const char *group)
 }
 
 /* ---- what they show ---- */
+
+void watch_from_afar(void)
+{
+	pin_to_cpu(online_cpus() - 1);
+}
+
+void settle(void)
+{
+	sleep_ms(200);
+}
 
 /* Without the directories that all groups are in. */
 static const char *short_name(const char *group)

@@ -58,8 +58,11 @@ int read_group(const char *group, enum psi_resource res,
 /* Those that there are: all, or all but the last one, irq. */
 int nr_resources(const char *group);
 
-/* Switches accounting on or off, via cgroup.pressure; 0 or -errno. */
+/* Switches accounting on or off, via cgroup.pressure; 0 or -errno, or the case has failed. */
 int set_pressure(const char *group, bool on);
+void must_switch(const char *group, bool on);
+/* For undo_later(); no group is left then. */
+void switch_root_on(void);
 
 /* ---- triggers ---- */
 
@@ -79,10 +82,14 @@ int wait_by_select(int fd, int ms);
 /* 0 or -errno */
 int move_to_group(const char *group, pid_t pid);
 int move_thread_to_group(const char *group, pid_t tid);
+void must_move(const char *group, pid_t pid);
 
 /* start_load(), and it is in @group before @fn begins, and on return. */
 pid_t start_in_group(const char *group, int cpu, void (*fn)(void *arg),
 		     void *arg);
+
+/* So many busy tasks on CPU 0. */
+void start_spinners(const char *group, int count);
 
 /*
  * Starts a task in @group that is far over the memory.high of @limited, which is that group
@@ -103,6 +110,11 @@ void stop_tracing(void);
 __u64 group_id(const char *group);
 
 /* ---- what they show ---- */
+
+/* Loads are on CPU 0, and who watches is on the last one, which may be the same. */
+void watch_from_afar(void);
+/* Until loads have started, and are where they belong. */
+void settle(void);
 
 /* What a group should show, in percent. */
 struct expected {

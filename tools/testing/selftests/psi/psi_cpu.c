@@ -16,12 +16,6 @@
 
 #define WATCH_MS	4000
 
-/* The loads have started, and are where they belong. */
-static void settle(void)
-{
-	sleep_ms(200);
-}
-
 /* So many tasks on each of four CPUs, and what the system shows. */
 struct cpu_case {
 	int tasks[4];

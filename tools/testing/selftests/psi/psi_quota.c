@@ -234,11 +234,6 @@ static void expect_sums(const char *group)
 	       (unsigned long long)sample.some.total, (unsigned long long)sample.full.total);
 }
 
-static void watch_from_afar(void)
-{
-	pin_to_cpu(online_cpus() - 1);
-}
-
 /* ---- the cases ---- */
 
 static enum psi_result new_group(void)
