@@ -554,9 +554,16 @@ static struct agent *start_agent(const char *victim, const char *file, const cha
 	return a;
 }
 
-static enum psi_result agent(const char *file, const char *value, const char *then,
-			     enum cause must)
+/* How it is taken away, and what the other group has of that. */
+struct agent_case {
+	const char *file, *value, *then;
+	enum cause must;
+};
+
+static enum psi_result asked_by(const void *agent_case)
 {
+	const struct agent_case *c = agent_case;
+	enum cause must = c->must;
 	struct memory_user user = { .size = 24 * MB, .pause_ms = 100 };
 	const char *victim = memory_group(NULL, "victim");
 	struct psi_sample sample;
@@ -566,7 +573,7 @@ static enum psi_result agent(const char *file, const char *value, const char *th
 	user.cgroup = victim;
 	start_memory_user(0, &user);
 	await_memory_user(&user);
-	a = start_agent(victim, file, value, then, 20);
+	a = start_agent(victim, c->file, c->value, c->then, 20);
 	EXPECT(wait_until(a->rounds > 2 && pages_stolen(victim) > 4000 &&
 			  all_have_grown(victim, &nothing, BIT(must)) &&
 			  all_have_grown(a->group, &nothing, BIT(REQUESTED)), 60000),
@@ -579,21 +586,6 @@ static enum psi_result agent(const char *file, const char *value, const char *th
 	/* He who has to get it back is another matter. */
 	expect_growth(victim, &nothing, BIT(must), BIT(SWAPIN));
 	return PSI_PASS;
-}
-
-static enum psi_result asked_by_reclaim(void)
-{
-	return agent("memory.reclaim", "4M", NULL, SWAPIN);
-}
-
-static enum psi_result asked_by_high(void)
-{
-	return agent("memory.high", "12M", "max", MEMCG_HIGH);
-}
-
-static enum psi_result asked_by_max(void)
-{
-	return agent("memory.max", "12M", "max", MEMCG_MAX);
 }
 
 /* Swapped out by somebody else, so that nothing but to read it back is left. */
@@ -624,44 +616,40 @@ static enum psi_result swapped_in(void)
  * reader waits for the pages. (If all is taken away nothing says that it would have
  * fitted, and to read it is no refault.)
  */
-static enum psi_result read_back(unsigned int ms, size_t size, unsigned int must,
-				 unsigned int may)
+struct read_back_case {
+	unsigned int ms;
+	size_t size;
+	unsigned int must;
+};
+
+static enum psi_result read_back(const void *read_back_case)
 {
+	const struct read_back_case *c = read_back_case;
 	const char *group = memory_group(NULL, "cache");
 	struct reader *r = shared_alloc(sizeof(*r));
 	struct causes from;
 	char quarter[24];
 	int i;
 
-	snprintf(quarter, sizeof(quarter), "%zu", size / 4);
-	r->disk = slow_disk(ms);
+	snprintf(quarter, sizeof(quarter), "%zu", c->size / 4);
+	r->disk = slow_disk(c->ms);
 	REQUIRE(r->disk, NO_DISK);
-	r->size = size;
+	r->size = c->size;
 	r->passes = PASSES;
 	start_in_group(group, 0, read_file, r);
 	await(&r->done, r->passes);
 	from = read_causes(group);
 	EXPECT(!memcmp(&from, &nothing, sizeof(from)), "to read for the first time is a stall");
 	/* Which pages are taken is up to reclaim: until some are restored. */
-	for (i = 0; i < ROUNDS && !all_have_grown(group, &nothing, must); i++) {
+	for (i = 0; i < ROUNDS && !all_have_grown(group, &nothing, c->must); i++) {
 		set_cgroup(group, "memory.reclaim", quarter);
 		r->passes += PASSES;
 		await(&r->done, r->passes);
 	}
 	REQUIRE(memory_stat(group, "workingset_restore_file"),
 		"reclaim has taken no page that was in use");
-	expect_growth(group, &nothing, must, may);
+	expect_growth(group, &nothing, c->must, 0);
 	return PSI_PASS;
-}
-
-static enum psi_result read_back_quickly(void)
-{
-	return read_back(0, 16 * MB, BIT(READBACK), 0);
-}
-
-static enum psi_result read_back_slowly(void)
-{
-	return read_back(5, 4 * MB, BIT(READBACK) | BIT(THRASHING), 0);
 }
 
 /* ---- the whole system short of memory ---- */
@@ -776,9 +764,15 @@ static __u64 kcompactd_wakes(void)
 }
 
 /* Half of the memory is free, and no two pages of it in a row. */
-static enum psi_result compaction(const char *defrag, unsigned int must_group,
-				  unsigned int must_system)
+struct compaction_case {
+	const char *defrag;
+	unsigned int must_group, must_system;
+};
+
+static enum psi_result compaction(const void *compaction_case)
 {
+	const struct compaction_case *c = compaction_case;
+	unsigned int must_group = c->must_group, must_system = c->must_system;
 	const unsigned int may = BIT(DIRECT_RECLAIM) | BIT(DIRECT_COMPACTION) | BIT(KSWAPD) |
 				 BIT(KCOMPACTD) | BIT(SWAPIN) | BIT(THRASHING) | BIT(READBACK);
 	struct huge_user *user = shared_alloc(sizeof(*user));
@@ -790,7 +784,7 @@ static enum psi_result compaction(const char *defrag, unsigned int must_group,
 	REQUIRE(!access(THP "enabled", W_OK), "needs transparent huge pages");
 	group = memory_group(NULL, "huge");
 	undo_later(huge_as_before);
-	EXPECT(!write_text(THP "enabled", "always") && !write_text(THP "defrag", "%s", defrag),
+	EXPECT(!write_text(THP "enabled", "always") && !write_text(THP "defrag", "%s", c->defrag),
 	       "cannot set up huge pages");
 	EXPECT(!write_text(PROACTIVE, "0"), "cannot stop compaction ahead of need");
 	h->size = free_bytes() - 32 * MB;
@@ -811,16 +805,6 @@ static enum psi_result compaction(const char *defrag, unsigned int must_group,
 	expect_growth(group, &nothing, must_group, may & ~BIT(KSWAPD) & ~BIT(KCOMPACTD));
 	expect_growth(NULL, &from, must_group | must_system, may);
 	return PSI_PASS;
-}
-
-static enum psi_result direct_compaction(void)
-{
-	return compaction("always", BIT(DIRECT_COMPACTION), 0);
-}
-
-static enum psi_result background_compaction(void)
-{
-	return compaction("defer", 0, BIT(KCOMPACTD));
 }
 
 static void no_node_reclaim(void)
@@ -1077,6 +1061,11 @@ static enum psi_result events_of_triggers(void)
 	return PSI_PASS;
 }
 
+#define ASKED(...)	.run_with = asked_by, .arg = &(const struct agent_case){ __VA_ARGS__ }
+#define READ_BACK(...)	.run_with = read_back, .arg = &(const struct read_back_case){ __VA_ARGS__ }
+#define COMPACTION(...)	.run_with = compaction, \
+			.arg = &(const struct compaction_case){ __VA_ARGS__ }
+
 static const struct psi_case cases[] = {
 	{ "R-19 causes: a file in each group, and the root, to the byte", format },
 	{ "R-19 causes: what is read is looked at strictly", format_is_strict },
@@ -1085,15 +1074,21 @@ static const struct psi_case cases[] = {
 	{ "R-19 memcg_high: total and max are those of a stopwatch", over_high },
 	{ "R-19 memcg_max: a page cache that makes room", over_max },
 	{ "R-16 R-19 requested_reclaim: a write to memory.reclaim is no stall",
-	  asked_by_reclaim },
-	{ "R-16 R-19 requested_reclaim: a write to memory.high is no stall", asked_by_high },
-	{ "R-16 R-19 requested_reclaim: a write to memory.max is no stall", asked_by_max },
+	  ASKED("memory.reclaim", "4M", NULL, SWAPIN) },
+	{ "R-16 R-19 requested_reclaim: a write to memory.high is no stall",
+	  ASKED("memory.high", "12M", "max", MEMCG_HIGH) },
+	{ "R-16 R-19 requested_reclaim: a write to memory.max is no stall",
+	  ASKED("memory.max", "12M", "max", MEMCG_MAX) },
 	{ "R-19 swapin: pages that somebody else has swapped out", swapped_in },
-	{ "R-19 readback: a page cache that somebody else takes away", read_back_quickly },
-	{ "R-19 thrashing: the same on a disk that takes its time", read_back_slowly },
+	{ "R-19 readback: a page cache that somebody else takes away",
+	  READ_BACK(0, 16 * MB, BIT(READBACK)) },
+	{ "R-19 thrashing: the same on a disk that takes its time",
+	  READ_BACK(5, 4 * MB, BIT(READBACK) | BIT(THRASHING)) },
 	{ "R-19 direct_reclaim, background_kswapd: more than there is", direct_reclaim, 0, 1 },
-	{ "R-19 direct_compaction: huge pages and no room for them", direct_compaction, 0, 1 },
-	{ "R-19 background_kcompactd: the same, later", background_compaction, 0, 1 },
+	{ "R-19 direct_compaction: huge pages and no room for them", .max_cpus = 1,
+	  COMPACTION("always", BIT(DIRECT_COMPACTION), 0) },
+	{ "R-19 background_kcompactd: the same, later", .max_cpus = 1,
+	  COMPACTION("defer", 0, BIT(KCOMPACTD)) },
 	{ "R-19 node_reclaim: a node full of clean pages", node_reclaim },
 
 	{ "R-6 R-19 causes: a total goes on while a section lasts", total_goes_on },
