@@ -543,14 +543,17 @@ static enum psi_result no_stall(void)
 	return PSI_PASS;
 }
 
-#define TEXTS(fn, t)	.run_with = expect_all, .arg = &(const struct texts){ fn, t, ARRAY_SIZE(t) }
+#define TEXTS(...)	.run_with = expect_all, .arg = &(const struct texts){ __VA_ARGS__ }
 
 static const struct psi_case cases[] = {
-	{ "R-12 malformed texts are EINVAL and change nothing", TEXTS(is_refused, malformed) },
+	{ "R-12 malformed texts are EINVAL and change nothing",
+	  TEXTS(is_refused, malformed, ARRAY_SIZE(malformed)) },
 	{ "R-12 nothing may follow the window",
-	  TEXTS(is_refused, garbage_after_the_window) },
-	{ "R-12 numbers that are too large are not cut", TEXTS(is_refused, overflow) },
-	{ "R-12 texts with a newline, a NUL, both, padding", TEXTS(is_accepted, well_formed) },
+	  TEXTS(is_refused, garbage_after_the_window, ARRAY_SIZE(garbage_after_the_window)) },
+	{ "R-12 numbers that are too large are not cut",
+	  TEXTS(is_refused, overflow, ARRAY_SIZE(overflow)) },
+	{ "R-12 texts with a newline, a NUL, both, padding",
+	  TEXTS(is_accepted, well_formed, ARRAY_SIZE(well_formed)) },
 	{ "R-12 a text that ends where its page does", cut_at_page_end },
 	{ "R-12 the window is what was written of it", cut_window },
 	{ "R-12 a length of 0, a page, a page and one", lengths },
@@ -565,7 +568,8 @@ static const struct psi_case cases[] = {
 	  opened_unprivileged },
 	{ "R-12 what root has opened is privileged", opened_privileged },
 	{ "R-12 root of a user namespace is nobody", root_of_user_namespace },
-	{ "D-4 R-12 a window below 10 ms is refused", TEXTS(is_refused, below_minimum) },
+	{ "D-4 R-12 a window below 10 ms is refused",
+	  TEXTS(is_refused, below_minimum, ARRAY_SIZE(below_minimum)) },
 	{ "R-12 poll without a trigger is an error, at once", no_trigger },
 	{ "R-12 no stall, no event", no_stall },
 };
