@@ -101,16 +101,19 @@ static int __init psi_setup(char *arg)
 __setup("psi=", psi_setup);
 
 /**
- * psi_init - enable accounting, before there is a second task
- *
- * If it is not wanted, the system has its group all the same, and nothing happens in it.
+ * psi_init - enable accounting, if it is wanted, before there is a second task
  */
 void __init psi_init(void)
 {
 	struct psi_cause_shard *shards = NULL;
 	int cpu;
 
-	psi_node_setup();
+	psi_node_setup();	/* unit tests of nodes need it, too */
+	if (psi_wanted)
+		shards = psi_cause_shards_alloc(GFP_NOWAIT);
+	pr_info("series %s, accounting is %s\n", PSI_VERSION, str_on_off(shards));
+	if (!shards)
+		return;
 
 	for_each_possible_cpu(cpu) {
 		seqcount_init(&cpu_rq(cpu)->psi_seq);
@@ -121,15 +124,9 @@ void __init psi_init(void)
 	psi_group_init(&psi_system, &psi_system_nodes, &psi_system_active,
 		       local_clock());
 	psi_system.id = 1;
+	psi_causes_init(&psi_system.causes, shards, psi_cause_nr_shards(), NULL);
 	psi_debug_group_add(&psi_system);
-
-	if (psi_wanted)
-		shards = psi_cause_shards_alloc(GFP_NOWAIT);
-	if (shards) {
-		psi_causes_init(&psi_system.causes, shards, psi_cause_nr_shards(), NULL);
-		static_branch_enable(&psi_enabled);
-	}
-	pr_info("series %s, accounting is %s\n", PSI_VERSION, str_on_off(shards));
+	static_branch_enable(&psi_enabled);
 }
 
 /* --------------------------- Tasks to nodes --------------------------- */

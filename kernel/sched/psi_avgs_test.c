@@ -5,6 +5,7 @@
 #include <kunit/test.h>
 #include <linux/math64.h>
 #include <linux/prandom.h>
+#include <linux/psi.h>
 #include <linux/sched/clock.h>
 #include <linux/sched/loadavg.h>
 
@@ -608,9 +609,12 @@ static void readers_take_nothing_away(struct kunit *test)
 /* what is not due to a cpu.max is contention. */
 static void split_adds_up(struct kunit *test)
 {
-	struct psi_group *group = psi_group_alloc(&psi_system);
 	struct psi_cpu_split split;
+	struct psi_group *group;
 
+	if (!static_key_enabled(&psi_enabled))
+		kunit_skip(test, "psi=0");
+	group = psi_group_alloc(&psi_system);
 	KUNIT_ASSERT_NOT_NULL(test, group);
 	group->fold.stall[PSI_CPU_SOME].total = 1000;
 	group->fold.quota_total[0] = 10;

@@ -524,10 +524,10 @@ static int __init psi_fold_init(void)
 {
 	struct task_struct *task;
 
-	psi_periods_begin = psi_system.fold.avgs_due - PSI_PERIOD_NS;
 	if (!static_key_enabled(&psi_enabled))
 		return 0;
 
+	psi_periods_begin = psi_system.fold.at;
 	task = kthread_create(psi_fold_thread, NULL, "psi_fold");
 	if (IS_ERR(task))
 		return PTR_ERR(task);

@@ -391,19 +391,16 @@ static const char * const poller_names[PSI_NR_POLLERS] __initconst = {
 	[PSI_POLLER_USER]	= "psi_poll_user",
 };
 
-static void __init poller_init(struct psi_poller *p)
+static int __init poller_start(struct psi_poller *p, const char *name)
 {
+	struct task_struct *task;
+
 	spin_lock_init(&p->lock);
 	timerqueue_init_head(&p->queue);
 	INIT_LIST_HEAD(&p->cursor);
 	init_llist_head(&p->pending);
 	p->work = IRQ_WORK_INIT_HARD(poller_work_fn);
 	hrtimer_setup(&p->timer, poller_timer_fn, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_HARD);
-}
-
-static int __init poller_start(struct psi_poller *p, const char *name)
-{
-	struct task_struct *task;
 
 	task = kthread_create(psi_poll_thread, p, "%s", name);
 	if (IS_ERR(task))
@@ -417,8 +414,6 @@ static int __init psi_trigger_init(void)
 {
 	int i, ret = 0;
 
-	for (i = 0; i < PSI_NR_POLLERS; i++)
-		poller_init(&psi_pollers[i]);
 	if (!static_key_enabled(&psi_enabled))
 		return 0;
 	for (i = 0; i < PSI_NR_POLLERS && !ret; i++)
