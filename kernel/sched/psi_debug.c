@@ -517,7 +517,7 @@ static void check_now(void *of_rq)
 	guard(rq_lock_irqsave)(rq);
 
 	raw_spin_lock(&check_lock);
-	if (!has_failed() && !nr_switching && static_key_enabled(&psi_enabled)) {
+	if (!has_failed() && !nr_switching) {
 		update_rq_clock(rq);
 		check_cpu(rq);
 	}
@@ -528,7 +528,7 @@ static void check_now(void *of_rq)
  * psi_debug_check - check all CPUs now, unless a group is being switched
  * @so_far: what all checks since boot have looked at
  *
- * Context: may sleep.
+ * Context: may sleep; PSI is on.
  * Return: what was found to be wrong, now or before, or NULL.
  */
 const char *psi_debug_check(struct psi_debug_seen *so_far)
