@@ -416,8 +416,8 @@ static int __init psi_trigger_init(void)
 
 	if (!static_key_enabled(&psi_enabled))
 		return 0;
-	for (i = 0; i < PSI_NR_POLLERS && !ret; i++)
-		ret = poller_start(&psi_pollers[i], poller_names[i]);
+	for (i = 0; i < PSI_NR_POLLERS; i++)
+		ret = poller_start(&psi_pollers[i], poller_names[i]) ?: ret;
 	return ret;
 }
 subsys_initcall(psi_trigger_init);

@@ -450,7 +450,8 @@ static struct psi_trigger *new_trigger(struct psi_listener *l, struct psi_group 
 	struct psi_trigger *t = kzalloc(sizeof(*t), GFP_KERNEL_ACCOUNT);
 	struct psi_monitor *m = kzalloc(sizeof(*m), GFP_KERNEL_ACCOUNT);
 
-	if (!t || !m) {
+	/* Without a task: no memory at boot. */
+	if (!t || !m || !psi_pollers[kind].task) {
 		kfree(m);
 		kfree(t);
 		return NULL;
@@ -500,8 +501,6 @@ int psi_trigger_write(struct psi_listener *l, struct psi_group *group,
 
 	if (READ_ONCE(l->ended))
 		return -ENODEV;
-	if (!psi_pollers[PSI_NR_POLLERS - 1].task)	/* no memory at boot */
-		return -ENOMEM;
 	if (READ_ONCE(l->trigger))
 		return -EBUSY;
 	if (res == PSI_IRQ && !irqtime_is_measured())
