@@ -13,6 +13,15 @@ void psi_idle_task(struct task_struct *idle)
 	idle->psi.flags = PSI_TASK_EXEMPT;
 }
 
+/**
+ * psi_fork - a new task, which is not visible yet
+ * @p: the task, a copy of its parent
+ */
+void psi_fork(struct task_struct *p)
+{
+	p->psi = (struct psi_task) { .group = &psi_system, .cpu = -1 };
+}
+
 void __psi_throttle(struct rq *rq, struct task_struct *p, bool throttled)
 {
 	if (throttled)

@@ -12,17 +12,13 @@
 #include <linux/psi.h>
 #include <linux/sched.h>
 
-#include "psi_node.h"
-
-struct psi_group;
 struct rq;
 
 #ifdef CONFIG_PSI
 
-extern struct psi_group psi_system;
-
 void psi_init(void);
 void psi_idle_task(struct task_struct *idle);
+void psi_fork(struct task_struct *p);
 void __psi_enqueue(struct rq *rq, struct task_struct *p, int flags);
 void __psi_dequeue(struct rq *rq, struct task_struct *p, int flags);
 void __psi_switch(struct rq *rq, struct task_struct *prev,
@@ -117,15 +113,6 @@ static inline bool psi_waits_for_io(const struct task_struct *p)
 #else
 	return p->in_iowait;
 #endif
-}
-
-/**
- * psi_fork - a new task, which is not visible yet
- * @p: the task, a copy of its parent
- */
-static inline void psi_fork(struct task_struct *p)
-{
-	p->psi = (struct psi_task) { .group = &psi_system, .cpu = -1 };
 }
 
 /**
