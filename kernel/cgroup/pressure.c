@@ -38,7 +38,6 @@
 #include "../sched/psi_cause.h"
 #include "../sched/psi_cpu.h"
 #include "../sched/psi_debug.h"
-#include "../sched/psi_hooks.h"
 #include "../sched/psi_trigger.h"
 #include "cgroup-internal.h"
 

@@ -29,7 +29,6 @@
 
 #include "psi_avgs.h"
 #include "psi_cpu.h"
-#include "psi_hooks.h"
 
 /* exp(-2 s / T) for T of 10, 60, 300 s, with FSHIFT = 11 bits */
 static const unsigned long psi_decay[PSI_NR_AVGS] = { 1677, 1981, 2034 };

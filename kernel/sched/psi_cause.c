@@ -44,7 +44,6 @@
 
 #include "psi_avgs.h"
 #include "psi_cause.h"
-#include "psi_hooks.h"
 
 #define CREATE_TRACE_POINTS
 #include <trace/events/psi.h>

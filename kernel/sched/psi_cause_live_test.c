@@ -14,7 +14,6 @@
 #include "psi_avgs.h"
 #include "psi_cause.h"
 #include "psi_cpu.h"
-#include "psi_hooks.h"
 
 #include <trace/events/psi.h>
 

@@ -48,7 +48,6 @@
 #include "psi_avgs.h"
 #include "psi_cpu.h"
 #include "psi_debug.h"
-#include "psi_hooks.h"
 #include "psi_trigger.h"
 
 /* kernel.psi_interval_weights: take the usual sum, from the next period on */

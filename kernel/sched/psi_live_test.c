@@ -22,7 +22,6 @@
 #include "psi_avgs.h"
 #include "psi_cpu.h"
 #include "psi_debug.h"
-#include "psi_hooks.h"
 
 #define NR_OWN		6	/* groups of the test, besides the cgroups */
 

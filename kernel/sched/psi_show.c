@@ -12,6 +12,7 @@
 #include <linux/math64.h>
 #include <linux/poll.h>
 #include <linux/proc_fs.h>
+#include <linux/psi.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/clock.h>
 #include <linux/sched/loadavg.h>
@@ -23,7 +24,6 @@
 
 #include "psi_avgs.h"
 #include "psi_cause.h"
-#include "psi_hooks.h"
 #include "psi_trigger.h"
 
 static void show_line(struct seq_file *m, const char *name,

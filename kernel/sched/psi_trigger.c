@@ -82,6 +82,7 @@
 #include <linux/kthread.h>
 #include <linux/llist.h>
 #include <linux/percpu.h>
+#include <linux/psi.h>
 #include <linux/sched.h>
 #include <linux/sched/clock.h>
 #include <linux/security.h>
@@ -96,7 +97,6 @@
 
 #include "psi_avgs.h"
 #include "psi_cpu.h"
-#include "psi_hooks.h"
 #include "psi_trigger.h"
 #include "psi_window.h"
 
