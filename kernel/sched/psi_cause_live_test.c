@@ -10,6 +10,7 @@
 #include <linux/psi.h>
 #include <linux/sched.h>
 #include <linux/sched/clock.h>
+#include <linux/sched/task.h>
 
 #include "psi_avgs.h"
 #include "psi_cause.h"
@@ -22,6 +23,7 @@
 
 /* The group that the test runs in, one below that, and one beside it. */
 struct place {
+	struct task_struct	*task;
 	struct psi_group	*here;
 	struct psi_group	*below;
 	struct psi_group	*beside;
@@ -41,6 +43,8 @@ static int go_there(struct kunit *test)
 	at->below = psi_group_alloc(at->here);
 	KUNIT_ASSERT_NOT_NULL(test, at->below);
 	test->priv = at;
+	at->task = get_task_struct(current);
+	psi_move_task(current, at->here);
 	return 0;
 }
 
@@ -50,6 +54,9 @@ static void leave_there(struct kunit *test)
 
 	if (!at)
 		return;
+	/* Not current: KUnit calls this from another thread. */
+	psi_move_task(at->task, &psi_system);
+	put_task_struct(at->task);
 	psi_group_free(at->below);
 	psi_group_free(at->here);
 	psi_group_free(at->beside);
@@ -88,7 +95,6 @@ static void nested_sections(struct kunit *test)
 	struct place *at = test->priv;
 	unsigned long outer, middle, inner;
 
-	psi_move_task(current, at->here);
 	psi_memstall_enter_cause(&outer, PSI_CAUSE_BLKCG_THROTTLE);
 	psi_memstall_enter_cause(&middle, PSI_CAUSE_SWAPIN);
 	psi_memstall_enter(&inner);
@@ -97,7 +103,6 @@ static void nested_sections(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, is_stalled());
 	psi_memstall_leave(&outer);
 	KUNIT_EXPECT_FALSE(test, is_stalled());
-	psi_move_task(current, &psi_system);
 
 	KUNIT_EXPECT_EQ(test, read_sum(at->here, PSI_CAUSE_BLKCG_THROTTLE).count, 1);
 	KUNIT_EXPECT_EQ(test, read_sum(at->here, PSI_CAUSE_SWAPIN).count, 0);
@@ -110,11 +115,9 @@ static void section_without_cause(struct kunit *test)
 	struct place *at = test->priv;
 	unsigned long flags;
 
-	psi_move_task(current, at->here);
 	psi_memstall_enter(&flags);
 	KUNIT_EXPECT_TRUE(test, is_stalled());
 	psi_memstall_leave(&flags);
-	psi_move_task(current, &psi_system);
 
 	KUNIT_EXPECT_EQ(test, read_sum(at->here, PSI_CAUSE_OTHER).count, 1);
 }
@@ -125,7 +128,6 @@ static void requested_is_no_stall(struct kunit *test)
 	struct place *at = test->priv;
 	unsigned long outer, inner;
 
-	psi_move_task(current, at->here);
 	psi_memstall_enter_cause(&outer, PSI_CAUSE_REQUESTED_RECLAIM);
 	KUNIT_EXPECT_FALSE(test, is_stalled());
 	psi_memstall_enter_cause(&inner, PSI_CAUSE_REQUESTED_RECLAIM);
@@ -137,7 +139,6 @@ static void requested_is_no_stall(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, is_stalled());
 	psi_memstall_leave(&outer);
 	KUNIT_EXPECT_EQ(test, (int)current->psi.cause, PSI_CAUSE_NONE);
-	psi_move_task(current, &psi_system);
 
 	KUNIT_EXPECT_EQ(test, read_sum(at->here, PSI_CAUSE_REQUESTED_RECLAIM).count, 2);
 	KUNIT_EXPECT_EQ(test, read_sum(at->here, PSI_CAUSE_DIRECT_RECLAIM).count, 1);
@@ -149,7 +150,6 @@ static void requested_within_a_stall(struct kunit *test)
 	struct place *at = test->priv;
 	unsigned long outer, inner;
 
-	psi_move_task(current, at->here);
 	psi_memstall_enter_cause(&outer, PSI_CAUSE_MEMCG_MAX);
 	psi_memstall_enter_cause(&inner, PSI_CAUSE_REQUESTED_RECLAIM);
 	KUNIT_EXPECT_TRUE(test, is_stalled());
@@ -157,7 +157,6 @@ static void requested_within_a_stall(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, is_stalled());
 	psi_memstall_leave(&outer);
 	KUNIT_EXPECT_FALSE(test, is_stalled());
-	psi_move_task(current, &psi_system);
 
 	KUNIT_EXPECT_EQ(test, read_sum(at->here, PSI_CAUSE_MEMCG_MAX).count, 1);
 	KUNIT_EXPECT_EQ(test, read_sum(at->here, PSI_CAUSE_REQUESTED_RECLAIM).count, 0);
@@ -171,12 +170,10 @@ static void read_while_it_lasts(struct kunit *test)
 	u64 begun = local_clock(), ended;
 	unsigned long flags;
 
-	psi_move_task(current, at->here);
 	psi_memstall_enter_cause(&flags, PSI_CAUSE_THRASHING);
 	msleep(NAP_MS);
 	first = read_sum(at->here, PSI_CAUSE_THRASHING);
 	psi_memstall_leave(&flags);
-	psi_move_task(current, &psi_system);
 	ended = local_clock();
 	second = read_sum(at->here, PSI_CAUSE_THRASHING);
 
@@ -195,14 +192,12 @@ static void moved_within_a_section(struct kunit *test)
 	struct psi_cause_sum from, to;
 	unsigned long flags;
 
-	psi_move_task(current, at->here);
 	psi_memstall_enter_cause(&flags, PSI_CAUSE_READBACK);
 	msleep(NAP_MS);
 	psi_move_task(current, at->beside);
 	from = read_sum(at->here, PSI_CAUSE_READBACK);
 	msleep(NAP_MS);
 	psi_memstall_leave(&flags);
-	psi_move_task(current, &psi_system);
 	to = read_sum(at->beside, PSI_CAUSE_READBACK);
 
 	KUNIT_EXPECT_EQ(test, from.count, 1);
@@ -232,14 +227,12 @@ static void in_a_section_while_it_moves(struct kunit *test)
 	if (!IS_ENABLED(CONFIG_TRACEPOINTS))
 		kunit_skip(test, "there are no trace events");
 	KUNIT_ASSERT_EQ(test, register_trace_psi_stall_end(note_cause, &cause), 0);
-	psi_move_task(current, at->here);
 	psi_memstall_enter_cause(&flags, PSI_CAUSE_READBACK);
 	psi_move_task(current, at->beside);
 	unregister_trace_psi_stall_end(note_cause, &cause);
 	tracepoint_synchronize_unregister();
 	KUNIT_EXPECT_EQ(test, cause, PSI_CAUSE_READBACK);
 	psi_memstall_leave(&flags);
-	psi_move_task(current, &psi_system);
 }
 
 /* sections that are not left in order do no harm. */
@@ -248,14 +241,12 @@ static void left_out_of_order(struct kunit *test)
 	struct place *at = test->priv;
 	unsigned long first, second;
 
-	psi_move_task(current, at->here);
 	psi_memstall_enter_cause(&first, PSI_CAUSE_THRASHING);
 	psi_memstall_enter_cause(&second, PSI_CAUSE_SWAPIN);
 	psi_memstall_leave(&first);
 	psi_memstall_leave(&second);
 	KUNIT_EXPECT_FALSE(test, is_stalled());
 	KUNIT_EXPECT_EQ(test, (int)current->psi.cause, PSI_CAUSE_NONE);
-	psi_move_task(current, &psi_system);
 	KUNIT_EXPECT_EQ(test, read_sum(at->here, PSI_CAUSE_THRASHING).count, 1);
 	KUNIT_EXPECT_FALSE(test, is_open(at->here));
 }
@@ -271,14 +262,14 @@ static void group_is_removed(struct kunit *test)
 	psi_memstall_enter_cause(&flags, PSI_CAUSE_MEMCG_HIGH);
 	msleep(NAP_MS);
 	psi_memstall_leave(&flags);
-	psi_move_task(current, &psi_system);
+	psi_move_task(current, at->here);
 	below = read_sum(at->below, PSI_CAUSE_MEMCG_HIGH);
 
 	psi_move_task(current, at->below);
 	psi_memstall_enter_cause(&flags, PSI_CAUSE_MEMCG_HIGH);
 	msleep(NAP_MS);
 	psi_memstall_leave(&flags);
-	psi_move_task(current, &psi_system);
+	psi_move_task(current, at->here);
 	psi_group_free(at->below);
 	at->below = NULL;
 
