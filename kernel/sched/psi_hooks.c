@@ -192,30 +192,28 @@ static noinline void switch_kthread(struct rq *rq, struct task_struct *prev,
 	switch_tasks(rq, owner, next);
 }
 
-#ifdef CONFIG_IRQ_TIME_ACCOUNTING
 /*
  * Not rq->prev_irq_time: what an interrupt takes after it has woken a task on an idle CPU
  * gets there only when that task runs.
  */
 static u64 irq_ns(struct rq *rq)
 {
+#ifdef CONFIG_IRQ_TIME_ACCOUNTING
 	return irq_time_read(cpu_of(rq));
-}
 #else
-static u64 irq_ns(struct rq *rq)
-{
 	return 0;
-}
 #endif
+}
 
 /* Account interrupt time to the task on the CPU. */
 static void take_irq_time(struct rq *rq, struct task_struct *p)
 {
-	u64 ns = irq_ns(rq);	/* once: another CPU's may grow */
-	u32 units = psi_units(ns) - psi_units(rq->psi.irq_ns);
+	u32 units = -psi_units(rq->psi.irq_ns);
 	bool notify;
 
-	rq->psi.irq_ns = ns;
+	/* Another CPU's may grow: count what is stored, whatever it is by now. */
+	rq->psi.irq_ns = irq_ns(rq);
+	units += psi_units(READ_ONCE(rq->psi.irq_ns));
 	if (!units || !(p->psi.contrib & PSI_ONCPU))
 		return;
 
