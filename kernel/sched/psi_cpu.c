@@ -37,20 +37,16 @@ static void recount(struct rq *rq, struct task_struct *p, u32 now)
  */
 void psi_move_task(struct task_struct *p, struct psi_group *group)
 {
-	struct rq_flags rf;
-	struct rq *rq;
 	u32 now;
 
-	rq = task_rq_lock(p, &rf);
-	if (p->psi.group != group) {
-		now = update_now(rq);
-		if (unlikely(p->psi.cause_shard))
-			psi_cause_move(p, group, cpu_of(rq), rq->clock);
-		p->psi.group = group;
-		recount(rq, p, now);
-	}
-	task_rq_unlock(rq, p, &rf);
-	__release(rq->lock);	/* sparse does not see it in there */
+	scoped_guard(task_rq_lock, p)
+		if (p->psi.group != group) {
+			now = update_now(scope.rq);
+			if (unlikely(p->psi.cause_shard))
+				psi_cause_move(p, group, cpu_of(scope.rq), scope.rq->clock);
+			p->psi.group = group;
+			recount(scope.rq, p, now);
+		}
 }
 
 /**
@@ -61,13 +57,8 @@ void psi_move_task(struct task_struct *p, struct psi_group *group)
  */
 void psi_recount_task(struct task_struct *p)
 {
-	struct rq_flags rf;
-	struct rq *rq;
-
-	rq = task_rq_lock(p, &rf);
-	recount(rq, p, update_now(rq));
-	task_rq_unlock(rq, p, &rf);
-	__release(rq->lock);	/* sparse does not see it in there */
+	scoped_guard(task_rq_lock, p)
+		recount(scope.rq, p, update_now(scope.rq));
 }
 
 /* The old and the new parent may be NULL. */
@@ -159,17 +150,14 @@ void psi_nodes_detach(struct psi_group *group)
  */
 void psi_exempt_current(void)
 {
-	struct task_struct *p = current;
-	struct rq_flags rf;
-	struct rq *rq;
 	u32 now;
 
-	rq = this_rq_lock_irq(&rf);
-	now = update_now(rq);
-	take_irq_time(rq, p);
-	p->psi.flags |= PSI_TASK_EXEMPT | PSI_TASK_KTHREAD;
-	account_task(rq, p, now);
-	rq_unlock_irq(rq, &rf);
+	scoped_guard(task_rq_lock, current) {
+		now = update_now(scope.rq);
+		take_irq_time(scope.rq, current);
+		current->psi.flags |= PSI_TASK_EXEMPT | PSI_TASK_KTHREAD;
+		account_task(scope.rq, current, now);
+	}
 }
 
 /**
