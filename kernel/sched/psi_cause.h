@@ -67,7 +67,7 @@ struct psi_cause_shard {
  * @above:     the group above, or NULL; fixed
  * @lock:      for the rest
  * @shown:     by cause, less PSI_CAUSE_NONE, of the group and all below it
- * @hidden:    what came while it was off, without @max
+ * @hidden:    what came while it was off
  */
 struct psi_causes {
 	struct psi_cause_shard	*shards;
@@ -76,7 +76,7 @@ struct psi_causes {
 
 	raw_spinlock_t		lock;	/* for @shown and @hidden */
 	struct psi_cause_sum	shown[PSI_NR_CAUSES];
-	struct psi_cause_sum	hidden[PSI_NR_CAUSES];
+	struct { u64 count, total; } hidden[PSI_NR_CAUSES];
 };
 
 /**
