@@ -128,10 +128,13 @@ static void try_to_rest(struct psi_poller *p, struct psi_monitor *m, u64 now)
 		return;
 
 	/* The state may have begun since then, or there is a new trigger. */
-	if (over && !(atomic_read(&ms->notified) & BIT(state)) && is_quiet(m))
+	if (over && !(atomic_read(&ms->notified) & BIT(state)) && is_quiet(m)) {
 		set_resting(m, true);
-	else
-		resume(m, now);
+		return;
+	}
+	/* Nodes that were made to notify need not wake the thread for that. */
+	atomic_or(BIT(state), &ms->notified);
+	resume(m, now);
 }
 
 static const char * const stall_names[PSI_NR_STALLS] = {

@@ -13,7 +13,8 @@
  * the thread. While a state is set in psi_monitors::notified, all monitors of that state
  * are being sampled or will be soon, and no more notification is needed:
  *
- *	set	by psi_trigger_notify(), under a rq lock
+ *	set	by psi_trigger_notify(), under a rq lock, or by the poller when a
+ *		monitor does not rest after all
  *	cleared	by the poller, when a monitor is quiet. What happened on a CPU
  *		before its rq lock is taken next is found by one more sample;
  *		what happens after that finds the bit clear (rearm_nodes()), sets
@@ -604,7 +605,8 @@ void psi_trigger_detach(struct psi_group *group)
 		ms = &group->monitors[i];
 		p = &psi_pollers[i];
 		WARN_ON_ONCE(ms->watched);
-		if (!atomic_read(&ms->notified) && !READ_ONCE(p->current_group))
+		if (!(atomic_read(&ms->notified) & PSI_NOTIFY_PENDING) &&
+		    !READ_ONCE(p->current_group))
 			continue;
 		do {
 			spin_lock(&p->lock);
