@@ -71,18 +71,34 @@ static inline bool io_storage_by_command(struct file *file)
  * @req:         the request; nothing changes if it is already counted
  * @issue_flags: IO_URING_F_*
  *
- * The caller must not have passed it to the file yet: from then on, an interrupt may change
- * req->flags, too. For a worker this does nothing: it has called io_storage_begin_worker().
+ * Requests are counted (io_storage_enabled()). The caller must not have passed this one to the
+ * file yet: from then on, an interrupt may change req->flags, too. For a worker this does
+ * nothing: it has called io_storage_begin_worker().
  */
 static inline void io_storage_begin(struct io_kiocb *req, unsigned int issue_flags)
 {
 	struct io_ring_ctx *ctx = req->ctx;
 
-	if (!io_storage_enabled() || req->flags & REQ_F_STORAGE ||
-	    issue_flags & IO_URING_F_UNLOCKED)
+	if (req->flags & REQ_F_STORAGE || issue_flags & IO_URING_F_UNLOCKED)
 		return;
 	req->flags |= REQ_F_STORAGE;
 	WRITE_ONCE(ctx->nr_storage, ctx->nr_storage + 1);
+}
+
+/* A read or write is about to be passed to the file. For polled I/O, no task sleeps. */
+static inline void io_storage_begin_rw(struct io_kiocb *req, const struct kiocb *kiocb,
+				       unsigned int issue_flags)
+{
+	if (io_storage_enabled() && kiocb->ki_flags & IOCB_DIRECT &&
+	    !(kiocb->ki_flags & IOCB_HIPRI) && io_storage_by_type(req->file))
+		io_storage_begin(req, issue_flags);
+}
+
+/* A command that is not polled for is about to be passed to the file. */
+static inline void io_storage_begin_command(struct io_kiocb *req, unsigned int issue_flags)
+{
+	if (io_storage_enabled() && io_storage_by_command(req->file))
+		io_storage_begin(req, issue_flags);
 }
 
 /**
@@ -162,9 +178,10 @@ static inline void io_storage_check_none(struct io_ring_ctx *ctx)
 #else /* !CONFIG_PSI_IO_URING */
 
 static inline bool io_storage_enabled(void) { return false; }
-static inline bool io_storage_by_type(struct file *file) { return false; }
-static inline bool io_storage_by_command(struct file *file) { return false; }
 static inline void io_storage_begin(struct io_kiocb *req, unsigned int issue_flags) { }
+static inline void io_storage_begin_rw(struct io_kiocb *req, const struct kiocb *kiocb,
+				       unsigned int issue_flags) { }
+static inline void io_storage_begin_command(struct io_kiocb *req, unsigned int issue_flags) { }
 static inline void io_storage_begin_worker(struct io_kiocb *req, unsigned int issue_flags) { }
 static inline void io_storage_end(struct io_kiocb *req) { }
 static inline void io_storage_mark_wait(struct io_ring_ctx *ctx) { }
