@@ -516,12 +516,11 @@ static void check_now(void *of_rq)
 
 	guard(rq_lock_irqsave)(rq);
 
-	raw_spin_lock(&check_lock);
-	if (!has_failed() && !nr_switching) {
-		update_rq_clock(rq);
-		check_cpu(rq);
-	}
-	raw_spin_unlock(&check_lock);
+	scoped_guard(raw_spinlock, &check_lock)
+		if (!has_failed() && !nr_switching) {
+			update_rq_clock(rq);
+			check_cpu(rq);
+		}
 }
 
 /**
@@ -557,11 +556,8 @@ const char *psi_debug_check(struct psi_debug_seen *so_far)
  */
 void psi_debug_group_add(struct psi_group *group)
 {
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&check_lock, flags);
-	list_add_tail(&group->debug_link, &all_groups);
-	raw_spin_unlock_irqrestore(&check_lock, flags);
+	scoped_guard(raw_spinlock_irqsave, &check_lock)
+		list_add_tail(&group->debug_link, &all_groups);
 }
 
 /**
@@ -592,11 +588,8 @@ void psi_debug_group_del(struct psi_group *group)
  */
 void psi_debug_switch_begin(void)
 {
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&check_lock, flags);
-	nr_switching++;
-	raw_spin_unlock_irqrestore(&check_lock, flags);
+	scoped_guard(raw_spinlock_irqsave, &check_lock)
+		nr_switching++;
 }
 
 /**
@@ -604,11 +597,8 @@ void psi_debug_switch_begin(void)
  */
 void psi_debug_switch_end(void)
 {
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&check_lock, flags);
-	nr_switching--;
-	raw_spin_unlock_irqrestore(&check_lock, flags);
+	scoped_guard(raw_spinlock_irqsave, &check_lock)
+		nr_switching--;
 }
 
 static int __init psi_debug_files(void)
