@@ -482,22 +482,20 @@ static void show_stalls(u64 shown[], struct psi_stall *readings, unsigned int nr
 /**
  * psi_group_read - read a group's stalls as of now
  * @group:    the group
- * @first:    first stall to read
- * @nr:       how many: all of a resource, or "some" alone, which the caller does not show
- * @readings: room for @nr; all are of one moment
+ * @res:      of which resource
+ * @readings: its "some" and "full", of PSI_IRQ only one; all are of one moment
  *
  * Context: process.
  */
-void psi_group_read(struct psi_group *group, enum psi_state first,
-		    unsigned int nr, struct psi_stall *readings)
+void psi_group_read(struct psi_group *group, enum psi_resource res, struct psi_stall *readings)
 {
+	enum psi_state first = psi_first_stall(res);
+	unsigned int nr = res == PSI_IRQ ? 1 : 2;
 	struct psi_fold fold;
 	u64 when;
 
 	look_ahead(group, stalls_of(first), &fold, &when);
 	memcpy(readings, &fold.stall[first], nr * sizeof(*readings));
-	if (nr == 1 && first != PSI_IRQ_FULL)
-		return;
 
 	raw_spin_lock(&group->shown_lock);
 	show_stalls(&group->shown[first], readings, nr);
@@ -559,11 +557,10 @@ u64 psi_group_total(struct psi_group *group, enum psi_state stall, u64 *when)
  */
 u64 psi_system_some_us(enum psi_resource res)
 {
-	struct psi_stall some;
+	u64 when;
 
 	if (!static_branch_unlikely(&psi_enabled))
 		return 0;
 
-	psi_group_read(&psi_system, psi_first_stall(res), 1, &some);
-	return div_u64(some.total, NSEC_PER_USEC);
+	return div_u64(psi_group_total(&psi_system, psi_first_stall(res), &when), NSEC_PER_USEC);
 }

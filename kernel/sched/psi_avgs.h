@@ -255,8 +255,7 @@ void psi_group_free(struct psi_group *group);
 void psi_fold_detach(struct psi_group *group);
 void psi_group_activate(struct psi_group *group, int cpu);
 void psi_group_stalled(struct psi_group *group);
-void psi_group_read(struct psi_group *group, enum psi_state first,
-		    unsigned int nr, struct psi_stall *readings);
+void psi_group_read(struct psi_group *group, enum psi_resource res, struct psi_stall *readings);
 void psi_group_read_split(struct psi_group *group, struct psi_cpu_split *split);
 u64 psi_group_total(struct psi_group *group, enum psi_state stall, u64 *when);
 

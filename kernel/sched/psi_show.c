@@ -50,18 +50,13 @@ int psi_show(struct seq_file *m, struct psi_group *group, enum psi_resource res)
 {
 	struct psi_stall r[2];
 
-	if (res == PSI_IRQ) {
-		if (!irqtime_is_measured())
-			return -EOPNOTSUPP;
-		psi_group_read(group, PSI_IRQ_FULL, 1, r);
-		show_line(m, "full", &r[0]);
-		return 0;
-	}
+	if (res == PSI_IRQ && !irqtime_is_measured())
+		return -EOPNOTSUPP;
 
-	psi_group_read(group, psi_first_stall(res), 2, r);
-
-	show_line(m, "some", &r[0]);
-	show_line(m, "full", &r[1]);
+	psi_group_read(group, res, r);
+	if (res != PSI_IRQ)
+		show_line(m, "some", &r[0]);
+	show_line(m, "full", &r[res != PSI_IRQ]);
 	return 0;
 }
 
