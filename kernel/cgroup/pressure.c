@@ -132,13 +132,6 @@ static void sum_causes(struct cgroup *cgrp, struct psi_cause_sum sums[])
 
 /* ------------------------------ The switch ------------------------------ */
 
-static struct psi_group *acct_of_parent(struct cgroup *cgrp)
-{
-	struct cgroup *parent = cgroup_parent(cgrp);
-
-	return parent ? parent->psi->acct_group : NULL;
-}
-
 static void recount_tasks(struct cgroup *cgrp)
 {
 	struct css_task_iter it;
@@ -155,7 +148,8 @@ static void recount_tasks(struct cgroup *cgrp)
 /* Moves all tasks and children that counted elsewhere. */
 static void pressure_switch(struct cgroup *cgrp, bool on)
 {
-	struct psi_group *acct = on ? cgrp->psi : acct_of_parent(cgrp);
+	struct psi_group *above = cgrp->psi->parent;
+	struct psi_group *acct = on ? cgrp->psi : above ? above->acct_group : NULL;
 	struct psi_group *children[PSI_SET_PARENTS_MAX];
 	struct psi_cause_sum sums[PSI_NR_CAUSES] = { };
 	struct cgroup_subsys_state *css;
