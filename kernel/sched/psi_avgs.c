@@ -92,15 +92,10 @@ void psi_sum_add(struct psi_sum *sum, const u32 times[], u16 states)
 	sum->longest = max(sum->longest, times[PSI_NONIDLE]);
 }
 
-/* At least and at most: in how much of @span was any CPU not idle? In units. */
-static u64 least_busy(const struct psi_sum *sum)
-{
-	return sum->longest;
-}
-
+/* In how much of @span was any CPU not idle, at most? At least in @longest. In units. */
 static u64 most_busy(const struct psi_sum *sum, u64 span)
 {
-	return max(min(span, sum->weight), least_busy(sum));
+	return max(min(span, sum->weight), sum->longest);
 }
 
 /* To begin with, four samples of one busy CPU, so that chance does not count for much. */
@@ -149,7 +144,7 @@ void psi_fold_sample(struct psi_fold *fold, u64 cpus)
  */
 u64 psi_sum_busy(const struct psi_sum *sum, u64 span, const struct psi_samples *samples)
 {
-	u64 least = least_busy(sum), busy, weight, cov, var;
+	u64 least = sum->longest, busy, weight, cov, var;
 
 	if (!samples->busy)
 		return least;
@@ -309,7 +304,7 @@ void psi_fold_account(struct psi_fold *fold, u64 now, const u64 growth[])
 /* How much of a stall's growth depends on samples, ns. */
 static u64 doubt_of(const struct psi_sum *sum, u64 span)
 {
-	u64 apart = most_busy(sum, span) - least_busy(sum), time = 0;
+	u64 apart = most_busy(sum, span) - sum->longest, time = 0;
 	int s;
 
 	if (!apart || sum->weighted)
@@ -326,7 +321,7 @@ static u64 doubt_of(const struct psi_sum *sum, u64 span)
 static u64 busy_since(const struct psi_fold *fold, u64 span)
 {
 	if (fold->sure && fold->doubt + doubt_of(&fold->sum, span) > PSI_DOUBT_NS)
-		return least_busy(&fold->sum);
+		return fold->sum.longest;
 	return psi_sum_busy(&fold->sum, span, &fold->samples);
 }
 
