@@ -150,10 +150,8 @@ static u16 __init rule_of_states(u8 contrib)
 static u8 psi_contrib_of[PSI_TASK_FLAGS + 1] __ro_after_init;
 static u16 psi_states_of[PSI_CONTRIB_BITS + 1] __ro_after_init;
 
-/**
- * psi_node_setup - fill the tables, before anything else is called
- */
-void __init psi_node_setup(void)
+/* Before anything else is called. */
+static void __init psi_node_setup(void)
 {
 	int i;
 
