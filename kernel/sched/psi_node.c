@@ -201,16 +201,6 @@ static struct psi_node *chain_end(struct psi_node *node)
 	return node;
 }
 
-static void set_count(struct psi_node *node, int bit, u32 count)
-{
-	int shift = bit * PSI_RARE_SHIFT;
-
-	if (bit >= PSI_NR_RARE)
-		node->count[bit - PSI_NR_RARE] = count;
-	else
-		node->rare = (node->rare & ~((u64)PSI_RARE_MAX << shift)) | (u64)count << shift;
-}
-
 static void add_times(u32 sum[], const u32 times[])
 {
 	int s;
@@ -284,8 +274,11 @@ static noinline void unfollow(struct psi_node *node)
 		add_times(node->times, from->times);
 	}
 
-	for (i = 0; i < PSI_NR_COUNTS; i++)
-		set_count(node, i, !!(from->contrib & BIT(i)));
+	node->rare = 0;
+	for (i = 0; i < PSI_NR_RARE; i++)
+		node->rare |= (u64)!!(from->contrib & BIT(i)) << (i * PSI_RARE_SHIFT);
+	for (; i < PSI_NR_COUNTS; i++)
+		node->count[i - PSI_NR_RARE] = !!(from->contrib & BIT(i));
 	node->contrib = from->contrib;
 	node->states = from->states;
 	WRITE_ONCE(node->acct_parent, from->acct_parent);
