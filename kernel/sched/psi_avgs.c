@@ -232,11 +232,9 @@ static u64 average_missed(struct psi_stall *stall, u64 missed, u64 stalled)
 	return left;
 }
 
-/**
- * psi_stall_average - bring the growth of a total into its averages
- * @stall:  the stall
- * @missed: number of periods without a fold, before the last one
- * @span:   length of the last one, ns
+/*
+ * Bring the growth of a total into its averages. @missed: number of periods without a fold,
+ * before the last one. @span: length of that one, ns.
  *
  * The growth fills the time from its end: the last period, then as many of the missed
  * ones as it suffices for. Those before count as zeros:
@@ -247,7 +245,7 @@ static u64 average_missed(struct psi_stall *stall, u64 missed, u64 stalled)
  * What is more than all of that, because clocks of two CPUs do not agree, stays for the
  * next period, but at most as much as that can take.
  */
-void psi_stall_average(struct psi_stall *stall, u64 missed, u64 span)
+static void stall_average(struct psi_stall *stall, u64 missed, u64 span)
 {
 	u64 stalled = stall->total - stall->averaged;
 	u64 last = min(stalled, span), before = stalled - last, left = 0;
@@ -273,7 +271,7 @@ static void account_averages(struct psi_fold *fold, u64 now)
 
 	for (stall = fold->stall; stall < fold->stall + PSI_NR_STALLS; stall++)
 		if (is_alive(stall))
-			psi_stall_average(stall, missed, span);
+			stall_average(stall, missed, span);
 
 	fold->avgs_at = now;
 	fold->avgs_due += (missed + 1) * PSI_PERIOD_NS;

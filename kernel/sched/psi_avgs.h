@@ -237,7 +237,6 @@ void psi_sum_add(struct psi_sum *sum, const u32 times[], u16 states);
 u64 psi_sum_busy(const struct psi_sum *sum, u64 span, const struct psi_samples *samples);
 u64 psi_sum_ns(const struct psi_sum *sum, enum psi_state state, u64 busy);
 void psi_avg_sample(unsigned long avg[], u64 missed, u64 stalled, u64 span);
-void psi_stall_average(struct psi_stall *stall, u64 missed, u64 span);
 void psi_fold_account(struct psi_fold *fold, u64 now, const u64 growth[]);
 void psi_fold_growth(const struct psi_fold *fold, u64 now, u64 growth[]);
 void psi_fold_sample(struct psi_fold *fold, u64 cpus);
