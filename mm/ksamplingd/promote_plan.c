@@ -276,7 +276,7 @@ bool ks_past_is_over(struct ks_past p, u64 now_s)
  */
 u32 ks_past_returns(struct ks_past p, u64 now_s)
 {
-	return ks_past_is_over(p, now_s) ? 0 : p.returns;
+	return ks_past_is_over(p, now_s) ? 0 : p.came_back;
 }
 
 /**
@@ -289,7 +289,7 @@ u32 ks_past_returns(struct ks_past p, u64 now_s)
 struct ks_past ks_past_promoted(struct ks_past p, u64 now_s)
 {
 	return (struct ks_past) {
-		.when_s = now_s & WHEN_MASK, .up = 1, .returns = ks_past_returns(p, now_s),
+		.when_s = now_s & WHEN_MASK, .up = 1, .came_back = ks_past_returns(p, now_s),
 	};
 }
 
@@ -307,10 +307,10 @@ struct ks_past ks_past_demoted(struct ks_past p, u64 now_s, bool *returned)
 	if (*returned)
 		return (struct ks_past) {
 			.when_s = now_s & WHEN_MASK,
-			.returns = min(p.returns + 1, KS_MOST_RETURNS),
+			.came_back = min(p.came_back + 1, KS_MOST_RETURNS),
 		};
 	p.up = 0;
-	return p.returns && !ks_past_is_over(p, now_s) ? p : (struct ks_past) {};
+	return p.came_back && !ks_past_is_over(p, now_s) ? p : (struct ks_past) {};
 }
 
 /**

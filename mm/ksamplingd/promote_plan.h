@@ -98,7 +98,7 @@ struct ks_returns {
  * struct ks_past - what is remembered of a page; all 0: nothing
  * @when_s:   time when it was promoted, or came back
  * @up:	      it was promoted and has not been demoted since
- * @returns:  how often it came back
+ * @came_back: how often it came back, lately
  * @word:     all of these
  */
 struct ks_past {
@@ -106,7 +106,7 @@ struct ks_past {
 		struct {
 			u32 when_s:28;
 			u32 up:1;
-			u32 returns:3;
+			u32 came_back:3;
 		};
 		u32 word;
 	};
