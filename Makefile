@@ -112,6 +112,7 @@ bench-tiers: pebs-guest ## what promotion achieves, beside NUMA balancing
 
 tree: setup ## build/tree: the base and our commits on it
 	@$(step) tree "kernel source with the series" scripts/series tree
+	@grep -hE 'to be had|takes its place' build/log/tree.log || true
 
 refresh: ## what was committed in build/tree becomes our files
 	@scripts/series refresh
