@@ -40,7 +40,7 @@ shell: kernel ## boot the same kernel to a prompt
 	@scripts/boot --interactive --kernel build/obj/$(image) \
 		--initrd build/initramfs.cpio.gz --append test=shell
 
-test: ## what must hold for each change: 11 to 20 minutes (PARTS="check tools")
+test: ## what must hold for each change: 20 to 30 minutes (PARTS="check tools")
 	@rm -rf build/test
 	@$(MAKE) --no-print-directory --keep-going -j$(JOBS) $(PARTS:%=test-%) || true
 	@$(call tally,$(PARTS)) | tee build/test/summary
