@@ -325,21 +325,25 @@ def source_that_was_tried(newer):
     return tried if tried.name != newer.name else None
 
 
+def series_on(git, source):
+    """The ref of that base, and the last commit of the series on it"""
+    base = import_base(git, source)
+    return base, commits(git.work_tree, base, remember=True)
+
+
 def tree():
     check()
     git = repository()
     source = base_source()
     try:
-        base = import_base(git, source)
-        head = commits(git.work_tree, base, remember=True)
+        base, head = series_on(git, source)
     except Refusal as error:
         tried = source_that_was_tried(source)
         if not tried:
             raise
         print(f"{error}\n{source} is not what the series was made for: {tried.name} takes its place",
               file=sys.stderr)
-        base = import_base(git, tried)
-        head = commits(git.work_tree, base, remember=True)
+        base, head = series_on(git, tried)
     git("update-ref", "refs/tags/base", base)
     if git.has("rev-parse", "--verify", "HEAD"):
         refuse_edits(git, head)
