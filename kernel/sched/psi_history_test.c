@@ -471,19 +471,33 @@ static bool sim_agrees(struct sim *sim)
 /*
  * Each state that is in psi_node::notify and begins has to be notified of. A state that is
  * notified of has begun; but a node may notify that it is not idle, or stalled, on behalf of
- * one that follows it or did, and too far down a state may begin and end in one step.
+ * one that follows it or did, and where one stops to follow a state may end and begin in a step.
  */
-static bool sim_notified_right(struct sim *sim, const u16 before[], bool notified)
+static bool sim_notified_right(struct sim *sim, const u16 before[], u32 followed, bool notified)
 {
+	u16 begun;
 	int g;
 
 	if (!notified || sim->naive_notify || sim->node[0].level)
 		return notified >= sim->naive_notify;
-	for (g = 0; g < sim->nr_groups; g++)
-		if ((sim->naive_states[g] && !before[g]) ||
-		    sim->naive_states[g] & ~before[g] & PSI_SOME_STATES)
+	for (g = 0; g < sim->nr_groups; g++) {
+		begun = sim->naive_states[g];
+		if (!(followed & BIT(g)) || psi_node_follows(&sim->node[g]))
+			begun &= ~before[g];
+		if ((begun && !before[g]) || begun & PSI_SOME_STATES)
 			return true;
+	}
 	return false;
+}
+
+/* Mask of the groups that follow a child. */
+static u32 sim_following(const struct sim *sim)
+{
+	u32 mask = 0;
+
+	for (int g = 0; g < sim->nr_groups; g++)
+		mask |= psi_node_follows(&sim->node[g]) << g;
+	return mask;
 }
 
 /* Return: number of events until model and nodes differ; 0 if they never do. */
@@ -491,14 +505,16 @@ static int replay(struct sim *sim, const struct event *events, int nr,
 		  u64 seed, u64 start)
 {
 	u16 before[MAX_GROUPS];
+	u32 followed;
 	bool notified;
-	int i, g;
+	int i;
 
 	sim_init(sim, seed, start);
 	for (i = 0; i < nr; i++) {
 		if (events[i].skip)
 			continue;
 		sim->naive_irq = false;
+		followed = sim_following(sim);
 		notified = sim_event(sim, &events[i]);
 		if (events[i].kind == IRQ) {
 			if (notified != sim->naive_irq)
@@ -510,13 +526,12 @@ static int replay(struct sim *sim, const struct event *events, int nr,
 		if (!sim_agrees(sim))
 			return i + 1;
 		/* In the middle of a turn, states may come and go. */
-		if (!sim_notified_right(sim, before, notified) &&
+		if (!sim_notified_right(sim, before, followed, notified) &&
 		    (events[i].kind != TURN || !notified))
 			return i + 1;
 		if (notified)
 			sim_take_notice(sim);
-		for (g = 0; g < sim->nr_groups; g++)
-			sim->following += psi_node_follows(&sim->node[g]);
+		sim->following += hweight32(sim_following(sim));
 	}
 	return 0;
 }

@@ -284,32 +284,28 @@ static noinline void unfollow(struct psi_node *node)
 	WRITE_ONCE(node->acct_parent, from->acct_parent);
 	from->acct_parent = node;
 
-	/* Nodes that follow this one rely on it now. */
-	node->notify |= from->notify & BIT(PSI_NONIDLE);
+	/* Nodes that follow this one rely on it now, and its own group. */
+	node->notify |= from->notify & (BIT(PSI_NONIDLE) | PSI_SOME_STATES);
 
 	node->source &= ~SOURCE_STREAK;
 	node->flags &= ~PSI_NODE_FOLLOWS;
 }
 
-/* Has the node triggers? This also notices that they are gone. */
-static bool node_is_watched(struct psi_node *node)
-{
-	u8 stalls = node->notify & ~BIT(PSI_NONIDLE);
-
-	if (stalls)
-		node->notify &= BIT(PSI_NONIDLE) | psi_trigger_watched(node->group);
-	return node->notify & ~BIT(PSI_NONIDLE);
-}
-
 /* A streak of changes came from @from: follow it if it is all that there is in @node. */
 static noinline struct psi_node *try_follow(struct psi_node *node, struct psi_node *from)
 {
+	u8 stalls = node->notify & ~BIT(PSI_NONIDLE);
+
 	node->source &= ~SOURCE_STREAK;
 
 	/* A node with triggers has to see what happens. */
-	if (node->flags || node_is_watched(node) || !is_only_source(node, from) ||
-	    chain_length(node, from) > PSI_CHAIN_MAX)
+	if (node->flags || (stalls && psi_trigger_watched(node->group)) ||
+	    !is_only_source(node, from) || chain_length(node, from) > PSI_CHAIN_MAX)
 		return node;
+
+	/* From now on @from notifies of the next stall. Of what else is left, nobody wants to know. */
+	from->notify |= stalls & PSI_SOME_STATES;
+	node->notify &= BIT(PSI_NONIDLE);
 	follow(node, from);
 	return from;
 }
