@@ -343,8 +343,10 @@ def tree():
             raise
         print(f"{error}\n{source} is not what the series was made for: {tried.name} takes its place",
               file=sys.stderr)
-        base, head = series_on(git, tried)
+        source = tried
+        base, head = series_on(git, source)
     git("update-ref", "refs/tags/base", base)
+    (BUILD / "tree/.git/base-source").write_text(f"{source}\n")    # for scripts/test/patch
     if git.has("rev-parse", "--verify", "HEAD"):
         refuse_edits(git, head)
     settle(git, head)
