@@ -299,11 +299,11 @@ static noinline struct psi_node *try_follow(struct psi_node *node, struct psi_no
 	node->source &= ~SOURCE_STREAK;
 
 	/* A node with triggers has to see what happens. */
-	if (node->flags || (stalls && psi_trigger_watched(node->group)) ||
+	if (node->flags || (stalls && stalls & psi_trigger_watched(node->group)) ||
 	    !is_only_source(node, from) || chain_length(node, from) > PSI_CHAIN_MAX)
 		return node;
 
-	/* From now on @from notifies of the next stall. Of what else is left, nobody wants to know. */
+	/* From now on @from notifies of the next stall. The rest is of triggers that are gone. */
 	from->notify |= stalls & PSI_SOME_STATES;
 	node->notify &= BIT(PSI_NONIDLE);
 	follow(node, from);
