@@ -157,24 +157,37 @@ static void a_first_stall_is_told_by_who_counts_again(struct kunit *test)
 		middle, 0, psi_task_contrib(RUN) }, f->now));
 }
 
+/* the same of a node that begins to follow. */
+static void a_first_stall_is_told_of_who_follows_now(struct kunit *test)
+{
+	struct psi_group *group = kunit_kzalloc(test, sizeof(*group), GFP_KERNEL);
+	struct forks *f = plant(test, true);
+	struct psi_node *middle = &f->chain[0][7];
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, group);
+	for (i = 0; i < DEEP; i++)
+		f->chain[0][i].group = group;
+	KUNIT_EXPECT_TRUE(test, psi_node_set_unstalled(middle));
+	take_turns(f, ENOUGH);
+	KUNIT_EXPECT_TRUE(test, psi_node_follows(middle));
+	KUNIT_EXPECT_TRUE(test, psi_node_change((struct psi_change) {
+		f->leaf[0], 0, psi_task_contrib(RUN) }, f->now));
+}
+
 /* the same of a node that would follow if it had no trigger, of another state. */
 static void a_first_stall_is_told_beside_a_trigger(struct kunit *test)
 {
 	struct psi_group *group = kunit_kzalloc(test, sizeof(*group), GFP_KERNEL);
 	struct forks *f = plant(test, true);
 	struct psi_node *middle = &f->chain[0][7];
-	const u8 cpu = psi_task_contrib(CPU);
-	int i;
 
 	KUNIT_ASSERT_NOT_NULL(test, group);
 	group->monitors[0].watched = BIT(PSI_MEM_SOME);
 	middle->group = group;
 	psi_node_set_notify(middle, BIT(PSI_MEM_SOME));
 	KUNIT_EXPECT_TRUE(test, psi_node_set_unstalled(middle));
-	for (i = 0; i < ENOUGH; i++) {
-		psi_node_change((struct psi_change) { f->leaf[0], cpu, 0 }, f->now);
-		psi_node_change((struct psi_change) { f->leaf[0], 0, cpu }, f->now);
-	}
+	take_turns(f, ENOUGH);
 	KUNIT_EXPECT_FALSE(test, psi_node_follows(middle));
 	KUNIT_EXPECT_TRUE(test, psi_node_change((struct psi_change) {
 		middle, 0, psi_task_contrib(RUN) }, f->now));
@@ -399,6 +412,7 @@ static struct kunit_case psi_follow_cases[] = {
 	KUNIT_CASE(following_ends_on_the_way),
 	KUNIT_CASE(a_first_stall_is_told),
 	KUNIT_CASE(a_first_stall_is_told_by_who_counts_again),
+	KUNIT_CASE(a_first_stall_is_told_of_who_follows_now),
 	KUNIT_CASE(a_first_stall_is_told_beside_a_trigger),
 	KUNIT_CASE(chains_are_short),
 	KUNIT_CASE(alternating_groups_are_not_followed),
