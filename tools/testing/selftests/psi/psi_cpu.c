@@ -3,8 +3,6 @@
  * CPU pressure of the system with loads whose answer is known beforehand. What tasks of
  * one CPU show, psi_cgroup has for groups.
  */
-#include <grp.h>
-
 #include "psi_cgroup_util.h"
 
 /*
@@ -105,78 +103,6 @@ static enum psi_result total_is_exact(void)
 	return PSI_PASS;
 }
 
-/*
- * A task that preempts has waited from its wakeup until the other one was off the CPU. Where
- * the kernel does not preempt itself, that is when the other one leaves the kernel.
- */
-#define MANY_IDS	32768
-
-static gid_t ids[MANY_IDS];
-
-/* So many that it takes some milliseconds to sort them, which the kernel does at one go. */
-static size_t ids_to_sort(void)
-{
-	__u64 begun, took = 0;
-	unsigned int seed = 1;
-	size_t i, nr;
-
-	for (i = 0; i < MANY_IDS; i++)
-		ids[i] = rand_r(&seed) % MANY_IDS;
-	for (nr = 64; nr < MANY_IDS && took < 2 * NSEC_PER_MSEC; nr *= 2) {
-		begun = now_ns();
-		REQUIRE(!setgroups(nr, ids), "needs setgroups()");
-		took = now_ns() - begun;
-	}
-	REQUIRE(!setgroups(0, NULL), "cannot leave them");
-	return nr;
-}
-
-static void stay_in_kernel(void *nr)
-{
-	while (!setgroups(*(size_t *)nr, ids))
-		;
-}
-
-static void wake_up_late(void *late_ns)
-{
-	atomic_ullong *late = late_ns;
-	__u64 next = now_ns();
-
-	be_realtime(1);
-	for (;;) {
-		next += 7 * NSEC_PER_MSEC;
-		sleep_until(next);
-		*late += now_ns() - next;
-	}
-}
-
-static enum psi_result waits_to_preempt(void)
-{
-	atomic_ullong *late = shared_alloc(sizeof(*late));
-	struct psi_sample a, b;
-	struct psi_share share;
-	const char *group;
-	double truth;
-	size_t nr;
-
-	REQUIRE(have_groups(), NO_GROUPS);
-	group = make_group(NULL, "preempts");
-	nr = ids_to_sort();
-	start_load(0, stay_in_kernel, &nr);
-	start_in_group(group, 0, wake_up_late, late);
-	settle();
-	EXPECT(!read_group(group, PSI_CPU, &a), "cannot read");
-	truth = *late;
-	sleep_ms(WATCH_MS);
-	EXPECT(!read_group(group, PSI_CPU, &b), "cannot read");
-	share = psi_share(&a, &b);
-	truth = (*late - truth) / (share.seconds * 1e7);
-	psi_note("%zu ids: late by %.2f %%, some %.2f %%", nr, truth, share.some);
-	REQUIRE(truth > 10, "this kernel preempts itself");
-	EXPECT(close_to(share.some, truth, TOLERANCE), "not what it has waited");
-	return PSI_PASS;
-}
-
 #define CPU_CASE(c)	.run_with = run_cpu_case, .arg = &(c)
 
 static const struct psi_case cases[] = {
@@ -187,7 +113,6 @@ static const struct psi_case cases[] = {
 	  .min_cpus = 4, .max_cpus = 4 },
 	{ "R-4 of two busy CPUs one shared is 50 %, idle ones do not count",
 	  CPU_CASE(two_of_four_idle), .min_cpus = 4 },
-	{ "R-7 a task that preempts waits until the other one is off", waits_to_preempt, 0, 1 },
 	{ "R-6 total grows while a stall is going on", total_grows, 0, 1 },
 	/* The base drops up to a tick when its worker comes between two reads. */
 	{ "D-1 R-6 total is exact while a stall is going on",
