@@ -14,7 +14,7 @@
 #include "psi_cpu.h"
 
 #define WAKEUPS		40
-#define BUSY_MS		3	/* less than most ticks, at which all clocks are updated */
+#define BUSY_MS		3	/* a tick in between updates all clocks */
 
 /* It is in a group of its own, and sleeps whenever it has the CPU. */
 static int sleeps(void *group)
@@ -43,8 +43,8 @@ static u64 wake_and_keep_cpu(struct task_struct *p)
 }
 
 /*
- * R-7: a task that preempts has waited until the other one is off the CPU. The scheduler then
- * goes by the time of the wakeup.
+ * R-7: a task that preempts has waited until the other one is off the CPU. Left to itself, the
+ * scheduler goes by the time of the wakeup.
  */
 static void waits_to_preempt(struct kunit *test)
 {
