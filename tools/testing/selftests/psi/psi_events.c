@@ -141,11 +141,14 @@ static enum psi_result after_long_stall(const void *privileged)
 
 /*
  * The stall goes on for another 60 ms, and so long is the next one. Because of
- * another trigger the kernel looks at stalls already, but rarely.
+ * another trigger the kernel looks at stalls already, but rarely. The threshold lies
+ * between 120 and 300 ms: a virtual CPU that is not idle when the others have their turn
+ * counts as busy for that long, until it goes on (seen for 86 ms), so that the total at
+ * first is too low.
  */
 static enum psi_result amid_stall(void)
 {
-	__u64 start = now_ns() + 100 * NSEC_PER_MSEC;
+	__u64 start = now_ns() + 100 * NSEC_PER_MSEC, made;
 	int fd;
 
 	must_open_trigger(CPU, true, "some 10000000 10000000");
@@ -153,9 +156,10 @@ static enum psi_result amid_stall(void)
 	/* It may be on the same CPU. */
 	be_realtime(URGENT);
 	sleep_until(start + 240 * NSEC_PER_MSEC);
-	fd = must_open_trigger(CPU, true, "some 150000 1000000");
+	fd = must_open_trigger(CPU, true, "some 250000 1000000");
+	made = now_ns();
 	be_realtime(0);
-	EXPECT(now_ns() < start + 290 * NSEC_PER_MSEC, "too late");
+	EXPECT(made < start + 290 * NSEC_PER_MSEC, "too late");
 	return expect_no_event(fd);
 }
 

@@ -486,8 +486,9 @@ static enum psi_result many_children(void)
 
 /* ---- who pays for groups ---- */
 
-#define PAID		50
+#define PAID		500
 #define NODE_SIZE	128	/* at least, for each CPU */
+#define FREE_SIZE	32768	/* of the first chunk of percpu memory, nothing is charged */
 
 static long percpu_of(const char *group)
 {
@@ -516,16 +517,13 @@ static void make_groups(void *group)
 static enum psi_result paid(void)
 {
 	const char *group = make_group(NULL, "payer");
-	long before, after;
+	long before, needed = (long)(PAID * NODE_SIZE - FREE_SIZE) * online_cpus();
 
 	REQUIRE(!enable_controller(group, "+memory"), "needs the memory controller");
 	before = percpu_of(group);
 	start_in_group(group, -1, make_groups, (void *)group);
-	/* What a CPU has charged is told now and then. */
-	sleep_ms(3000);
-	after = percpu_of(group);
-	EXPECT(after - before >= (long)PAID * NODE_SIZE * online_cpus(),
-	       "%ld bytes for %d groups", after - before, PAID);
+	EXPECT(wait_until(percpu_of(group) - before >= needed, 30000),
+	       "%ld bytes for %d groups", percpu_of(group) - before, PAID);
 	return PSI_PASS;
 }
 
