@@ -168,25 +168,24 @@ static void come_and_go(void *made)
 	}
 }
 
-#define ROUNDS		10
-
 static enum psi_result others_come_and_go(void)
 {
 	atomic_uint *made = shared_alloc(sizeof(*made));
 	const char *disk = slow_disk(20);
-	int i, fd;
+	unsigned int i, rounds = is_quick() ? 3 : 10;
+	int fd;
 
 	REQUIRE(disk, "needs null_blk with configfs");
 	for (i = 0; i < 3; i++)
 		start_load(-1, come_and_go, made);
-	for (i = 0; i < ROUNDS; i++) {
+	for (i = 0; i < rounds; i++) {
 		stall_on(random_below(online_cpus()), disk, random_below(100));
 		fd = must_open_trigger(IO, i % 2, "some 50000 500000");
 		expect_event_of(fd, random_below(online_cpus()), disk);
 		close(fd);
 	}
 	psi_note("%u others were made", *made);
-	EXPECT(*made > 100 * ROUNDS, "that is not many");
+	EXPECT(*made > 100 * rounds, "that is not many");
 	return PSI_PASS;
 }
 
