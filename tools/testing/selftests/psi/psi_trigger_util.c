@@ -188,8 +188,7 @@ static void burst(void *arg)
 
 	for (;;) {
 		sleep_until(next);
-		while (now_ns() < next + b->ms * NSEC_PER_MSEC)
-			;
+		spin_until(next + b->ms * NSEC_PER_MSEC);
 		next += b->period_ms * NSEC_PER_MSEC;
 	}
 }
