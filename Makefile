@@ -38,7 +38,7 @@ container: kernel ## what programs of Debian see in containers of systemd-nspawn
 
 shell: kernel ## boot the same kernel to a prompt
 	@scripts/boot --interactive --kernel build/obj/$(image) \
-		--initrd build/initramfs.cpio.gz --append test=shell
+		--initrd build/initramfs.cpio --append test=shell
 
 test: ## what must hold for each change: 20 to 30 minutes (PARTS="check tools")
 	@rm -rf build/test
@@ -65,7 +65,7 @@ check tools kunit selftest prefixes mutations mutations-guest:
 	@$(call tally,$@)
 
 test-base: base-kernel ## the cases that the base's own PSI has to fail
-	@scripts/initramfs build/tree build/initramfs.cpio.gz
+	@scripts/initramfs build/tree build/initramfs.cpio
 	@scripts/selftest --base
 
 test-abi: kernel base-kernel
@@ -90,7 +90,7 @@ pebs-hour: pebs-guest ## ksamplingd on that processor for an hour of guest time:
 pebs-guest: kernel
 	@$(step) --of 1000 qemu "QEMU with PEBS" scripts/qemu/build
 	@$(step) programs "programs of Debian" scripts/programs build/programs.cpio
-	@cat build/programs.cpio build/initramfs.cpio.gz >build/pebs.cpio
+	@cat build/programs.cpio build/initramfs.cpio >build/pebs.cpio
 
 variants: kernel ## build and boot the kernel as users configure it (RT, ...), and run the stress tests
 	@scripts/variants
@@ -121,7 +121,7 @@ kernel: initramfs ## build our kernel
 	@$(step) --of 1500 kernel "kernel" scripts/kernel build/tree build/obj
 
 initramfs: tree
-	@$(step) initramfs "initramfs" scripts/initramfs build/tree build/initramfs.cpio.gz
+	@$(step) initramfs "initramfs" scripts/initramfs build/tree build/initramfs.cpio
 
 base-kernel: tree
 	@scripts/series checkout refs/tags/base build/base/tree
