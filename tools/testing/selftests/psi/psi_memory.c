@@ -6,7 +6,7 @@
  * held back by the kernel most of the time, for up to 2 s at a stretch, and all
  * of that is a stall: nearly 100 % is the known answer. A process that uses more
  * than its memory.max, with swap, works and reclaims by turns: only bounds are
- * known. Each cause by itself, and what is no stall (R-16), is in psi_causes.
+ * known. Each cause by itself, and what is no stall (R-16), is in psi_shortage.
  */
 #include <sched.h>
 

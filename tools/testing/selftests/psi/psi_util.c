@@ -653,6 +653,14 @@ static void touch(char *page, unsigned int round)
 		*(unsigned int *)(page + i) = (uintptr_t)page + i + round;
 }
 
+void *map_small_pages(size_t size)
+{
+	void *mem = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return mem == MAP_FAILED || prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) ? NULL : mem;
+}
+
 void use_memory(void *memory_user)
 {
 	const struct memory_user *user = memory_user;
@@ -661,10 +669,8 @@ void use_memory(void *memory_user)
 	size_t offset;
 	char *mem;
 
-	mem = mmap(NULL, size, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (mem == MAP_FAILED || prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) ||
-	    join_cgroup(user->cgroup))
+	mem = map_small_pages(size);
+	if (!mem || join_cgroup(user->cgroup))
 		return;
 	for (round = 0; ; round++) {
 		for (offset = 0; offset < size; offset += PAGE) {

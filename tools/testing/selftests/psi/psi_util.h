@@ -237,6 +237,8 @@ struct memory_user {
 };
 
 void use_memory(void *memory_user);
+/* Memory of the caller's own, and never a huge page in it from then on; NULL if there is none. */
+void *map_small_pages(size_t size);
 /* Starts it; it may take a while until it is ready, for which the latter waits. */
 pid_t start_memory_user(int cpu, struct memory_user *user);
 void await_memory_user(const struct memory_user *user);
