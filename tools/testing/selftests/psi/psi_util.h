@@ -49,8 +49,7 @@ int psi_main(int argc, char **argv, const struct psi_case *cases, size_t count);
 void __printf(1, 2) psi_note(const char *format, ...);
 
 /* Ends the case, from anywhere within it, but not from within a load. */
-void __noreturn __printf(2, 3) leave_case(enum psi_result result,
-					  const char *format, ...);
+void __noreturn __printf(2, 3) leave_case(enum psi_result result, const char *format, ...);
 
 /* The case has failed, and says why, unless @condition holds. */
 #define EXPECT(condition, ...)					\
@@ -169,8 +168,7 @@ struct psi_share {
 	double seconds;
 };
 
-struct psi_share psi_share(const struct psi_sample *from,
-			   const struct psi_sample *to);
+struct psi_share psi_share(const struct psi_sample *from, const struct psi_sample *to);
 
 /*
  * Reads, sleeps, reads; exits the program if that is not possible. The case has failed if
@@ -205,6 +203,8 @@ pid_t start_load(int cpu, void (*fn)(void *arg), void *arg);
 void stop_load(pid_t pid);
 void stop_all_loads(void);
 
+/* Has any of them ended before it was stopped, since this was last asked? */
+bool has_load_ended(void);
 /* All loads, and what they needed. After a case this is done for it. */
 void clean_up(void);
 
