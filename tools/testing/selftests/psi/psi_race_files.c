@@ -154,41 +154,28 @@ static void write_first_trigger(void)
 	close(fd);
 }
 
-/*
- * The first one, in sysfs, needs one such piece of memory, those of a group need
- * another one for what belongs to cgroups. That is what is to be had again.
- */
-static void open_others(int *fds)
-{
-	int i;
-
-	fds[0] = open("/sys/devices/system/cpu/online", O_RDONLY);
-	for (i = 1; i < NR_OTHERS; i++)
-		fds[i] = open_group(race->group[1], PSI_IO, O_RDWR);
-}
-
-/* A trigger can be written to each, for there is none. */
-static void use_others(const int *fds)
-{
-	int i;
-
-	for (i = 1; i < NR_OTHERS; i++)
-		did(OTHERS, ask_for_trigger(fds[i], QUIET_TRIGGER));
-	for (i = 0; i < NR_OTHERS; i++)
-		close(fds[i]);
-}
-
 static void switch_off_while_written(void)
 {
 	int fds[NR_OTHERS];
+	int i;
 
 	while (!race->checking)
 		sched_yield();
 	did(TOGGLES, set_pressure(race->group[0], false));
-	open_others(fds);
+	/*
+	 * The first one, in sysfs, needs one such piece of memory, those of a group need
+	 * another one for what belongs to cgroups. That is what is to be had again.
+	 */
+	fds[0] = open("/sys/devices/system/cpu/online", O_RDONLY);
+	for (i = 1; i < NR_OTHERS; i++)
+		fds[i] = open_group(race->group[1], PSI_IO, O_RDWR);
 	while (race->writing)
 		pause_us(100);
-	use_others(fds);
+	/* A trigger can be written to each, for there is none. */
+	for (i = 1; i < NR_OTHERS; i++)
+		did(OTHERS, ask_for_trigger(fds[i], QUIET_TRIGGER));
+	for (i = 0; i < NR_OTHERS; i++)
+		close(fds[i]);
 	race->checking = false;
 	did(TOGGLES, set_pressure(race->group[0], true));
 }

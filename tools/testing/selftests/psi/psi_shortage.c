@@ -275,10 +275,7 @@ static void hog(const char *group, struct hog how)
 	struct hog *h = shared_alloc(sizeof(*h));
 
 	*h = how;
-	if (group)
-		start_in_group(group, 0, hog_memory, h);
-	else
-		start_load(0, hog_memory, h);
+	start_in_group(group, 0, hog_memory, h);
 	await(&h->done, 1);
 }
 
@@ -364,7 +361,7 @@ static enum psi_result compaction(const void *compaction_case)
 	EXPECT(!write_text(THP "enabled", "always") && !write_text(THP "defrag", "%s", c->defrag),
 	       "cannot set up huge pages");
 	EXPECT(!write_text(PROACTIVE, "0"), "cannot stop compaction ahead of need");
-	hog(NULL, (struct hog){ .size = free_bytes("/proc") - 32 * MB, .holes = true });
+	hog(CGROUP_ROOT, (struct hog){ .size = free_bytes("/proc") - 32 * MB, .holes = true });
 	psi_note("%zu MB free", free_bytes("/proc") / MB);
 	/* Far more than what is free in one piece. */
 	user->size = free_bytes("/proc") / 4 * 3;

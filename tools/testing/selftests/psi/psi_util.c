@@ -97,16 +97,13 @@ ssize_t read_text(const char *path, char *buf, size_t size)
 
 	if (fd < 0)
 		return -errno;
-	do {
-		n = read(fd, buf + length, size - 1 - length);
-		if (n < 0)
-			n = -errno;
-		else
-			length += n;
-	} while (n > 0);
-	close(fd);
+	while ((n = read(fd, buf + length, size - 1 - length)) > 0)
+		length += n;
 	buf[length] = '\0';
-	return n < 0 ? n : length;
+	if (n < 0)
+		length = -errno;
+	close(fd);
+	return length;
 }
 
 struct psi_task_times task_times(pid_t pid)
