@@ -179,15 +179,20 @@ const char *find_value(const char *text, const char *word)
 	return NULL;
 }
 
+unsigned long long value_in(const char *text, const char *word)
+{
+	const char *at = find_value(text, word);
+
+	EXPECT(at, "no %s", word);
+	return strtoull(at, NULL, 10);
+}
+
 unsigned long long number_in(const char *path, const char *word)
 {
-	const char *at;
 	char text[32768];
 
 	EXPECT(read_text(path, text, sizeof(text)) > 0, "no %s", path);
-	at = find_value(text, word);
-	EXPECT(at, "%s: no %s", path, word);
-	return strtoull(at, NULL, 10);
+	return value_in(text, word);
 }
 
 unsigned long long get_vmstat(const char *word)

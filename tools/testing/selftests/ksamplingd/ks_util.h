@@ -40,7 +40,8 @@ unsigned long long get_status(const char *word);
 unsigned long long get_event(const char *event, const char *word);
 /* What follows a word that begins a line, and a space; NULL: no line begins with it. */
 const char *find_value(const char *text, const char *word);
-/* As a number; ends the case if it is not there. */
+/* As a number, of a text or a file; ends the case if it is not there. */
+unsigned long long value_in(const char *text, const char *word);
 unsigned long long number_in(const char *path, const char *word);
 unsigned long long get_vmstat(const char *word);
 /* There are so many within three seconds, as the thread sees changes of CPUs late. */
