@@ -27,15 +27,9 @@ static void set_task_policy(int mode, int node)
 /* Pages that are listed as hot */
 static unsigned int count_hot(void)
 {
-	FILE *file = fopen(VIEWS "hot_pages", "r");
-	unsigned int lines = 0;
-	char line[128];
+	struct hot_page pages[256];
 
-	EXPECT(file, "hot_pages");
-	while (fgets(line, sizeof(line), file))
-		lines++;
-	fclose(file);
-	return lines;
+	return read_hot_pages(pages, ARRAY_SIZE(pages));
 }
 
 /* ---------------------------------- Who goes ---------------------------------- */

@@ -200,6 +200,41 @@ unsigned long long get_vmstat(const char *word)
 	return number_in("/proc/vmstat", word);
 }
 
+unsigned int read_hot_pages(struct hot_page *pages, unsigned int max)
+{
+	FILE *file = fopen(VIEWS "hot_pages", "r");
+	unsigned int n = 0;
+
+	EXPECT(file, "no hot_pages");
+	while (n < max && fscanf(file, "%d 0x%lx %u %u\n", &pages[n].node, &pages[n].pfn,
+				 &pages[n].order, &pages[n].heat) == 4)
+		n++;
+	fclose(file);
+	return n;
+}
+
+unsigned long long warm_pages(int node)
+{
+	unsigned long long pages = 0, n;
+	char text[4096], *at = text, *end;
+	bool wanted;
+	int bin;
+
+	EXPECT(read_text(VIEWS "histogram", text, sizeof(text)) > 0, "no histogram");
+	while ((at = strstr(at, "\nnode "))) {
+		wanted = node < 0 || strtol(at + 6, NULL, 10) == node;
+		at = strstr(at, "pages");
+		EXPECT(at, "histogram: %s", text);
+		at += strlen("pages");
+		for (bin = 0; bin < 16; bin++, at = end) {
+			n = strtoull(at, &end, 10);
+			EXPECT(end != at, "bin %d of %s", bin, text);
+			pages += wanted ? n : 0;
+		}
+	}
+	return pages;
+}
+
 void expect_rings(unsigned long long rings)
 {
 	EXPECT(wait_until(get_status("rings") == rings, 3000), "%llu rings",

@@ -46,6 +46,19 @@ unsigned long long number_in(const char *path, const char *word);
 unsigned long long get_vmstat(const char *word);
 /* There are so many within three seconds, as the thread sees changes of CPUs late. */
 void expect_rings(unsigned long long rings);
+
+/* A page that is said to be hot */
+struct hot_page {
+	int node;
+	unsigned long pfn;
+	unsigned int order, heat;
+};
+
+/* Up to @max of them. Return: how many */
+unsigned int read_hot_pages(struct hot_page *pages, unsigned int max);
+/* Base pages that have any heat, on a node, or on all of them if that is negative. */
+unsigned long long warm_pages(int node);
+
 /* What became of all samples that were read or lost. */
 unsigned long long accounted(void);
 
