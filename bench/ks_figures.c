@@ -152,7 +152,7 @@ static int by_accesses(const void *a, const void *b)
 	return p->accesses < q->accesses ? 1 : p->accesses > q->accesses ? -1 : 0;
 }
 
-static size_t read_hot_pages(struct page *pages, size_t nr)
+static size_t read_heat(struct page *pages, size_t nr)
 {
 	unsigned long pfn, count = 0, i;
 	unsigned int node, order, heat;
@@ -254,7 +254,7 @@ static void compare_with_truth(struct truth *truth)
 	struct page *pages = calloc(truth->pages, sizeof(*pages));
 
 	EXPECT(pages, "memory");
-	report("sampled_pages", read_hot_pages(pages, truth->pages));
+	report("sampled_pages", read_heat(pages, truth->pages));
 	report("load_share", loads / (loads + stores));
 	read_truth(pages, get_truth_pages(truth), truth->pages, loads / (loads + stores));
 	spread_over_folios(pages, truth->pages);
