@@ -118,7 +118,7 @@ refresh: ## what was committed in build/tree becomes our files
 	@scripts/series refresh
 
 kernel: initramfs ## build our kernel
-	@$(step) --of 1500 kernel "kernel" scripts/kernel build/tree build/obj
+	@$(step) --of 1500 kernel "kernel" env KEEP=yes scripts/kernel build/tree build/obj
 
 initramfs: tree
 	@$(step) initramfs "initramfs" scripts/initramfs build/tree build/initramfs.cpio
@@ -130,7 +130,7 @@ base-kernel: tree
 
 debug-kernel: initramfs
 	@$(step) --of 1400 debug-kernel "kernel with lockdep" \
-		env EXTRA_CONFIG="$$(cat scripts/debug.config)" \
+		env KEEP=yes EXTRA_CONFIG="$$(cat scripts/debug.config)" \
 		scripts/kernel build/tree build/debug
 
 kasan-kernel: initramfs
