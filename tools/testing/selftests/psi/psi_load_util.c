@@ -433,3 +433,22 @@ void expect_deeds(unsigned int needed)
 		       deeds[i].name);
 	}
 }
+
+#define LIVE_TEST	"/sys/kernel/debug/kunit/psi_live/"
+
+void require_facts(void)
+{
+	REQUIRE(!access(LIVE_TEST "run", W_OK),
+		"needs CONFIG_PSI_DEBUG, CONFIG_PSI_KUNIT_TEST and kunit.enable=1");
+}
+
+void expect_facts(void)
+{
+	char results[4096];
+
+	EXPECT(!write_text(LIVE_TEST "run", "1"), "cannot run psi_live");
+	EXPECT(read_text(LIVE_TEST "results", results, sizeof(results)) > 0,
+	       "psi_live has no results");
+	EXPECT(!strstr(results, "not ok") && strstr(results, "ok 1 "), "psi_live says: %s",
+	       results);
+}

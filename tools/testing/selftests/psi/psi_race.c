@@ -190,20 +190,7 @@ static enum psi_result hotplug_against_quotas(void)
 
 /* ---- the facts ---- */
 
-#define LIVE_TEST	"/sys/kernel/debug/kunit/psi_live/"
 #define LIVE_RUNS	5
-
-/* The kernel's own test has all counts compared with what the tasks are doing. */
-static void expect_facts(void)
-{
-	char results[4096];
-
-	EXPECT(!write_text(LIVE_TEST "run", "1"), "cannot run psi_live");
-	EXPECT(read_text(LIVE_TEST "results", results, sizeof(results)) > 0,
-	       "psi_live has no results");
-	EXPECT(!strstr(results, "not ok") && strstr(results, "ok 1 "), "psi_live says: %s",
-	       results);
-}
 
 static enum psi_result facts_amid_everything(void)
 {
@@ -214,8 +201,7 @@ static enum psi_result facts_amid_everything(void)
 	};
 	int i;
 
-	REQUIRE(!access(LIVE_TEST "run", W_OK),
-		"needs CONFIG_PSI_DEBUG, CONFIG_PSI_KUNIT_TEST and kunit.enable=1");
+	require_facts();
 	begin_race(&facts);
 	for (i = 0; i < LIVE_RUNS; i++)
 		expect_facts();

@@ -320,7 +320,6 @@ static enum psi_result served(const void *flags)
 	return PSI_PASS;
 }
 
-#define FLAGS(fn, flags) .run_with = (fn), .arg = &(const unsigned int){ flags }
 #define WAIT(...)	.run_with = expect_wait, .arg = &(const struct wait_case){ __VA_ARGS__ }
 
 static const struct psi_case cases[] = {

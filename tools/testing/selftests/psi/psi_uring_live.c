@@ -3,14 +3,8 @@
  * io_uring, while everything else goes on: whatever becomes of requests, what is counted of
  * them is uncounted; and what is counted is what is so, with everything that psi_live does.
  */
-#include <fcntl.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "psi_cgroup_util.h"
 #include "psi_uring_util.h"
-
-#define LIVE_TEST	"/sys/kernel/debug/kunit/psi_live/"
 
 /* ---- what is counted is uncounted ---- */
 
@@ -143,13 +137,12 @@ static enum psi_result live(void)
 {
 	struct task *reader = new_task(0), *other = new_task(0);
 	const char *group[2];
-	char results[4096];
 	pid_t load[6];
 	int i, round;
 
 	reader->disk = slow_disk(2);
 	REQUIRE(reader->disk, NO_DISK);
-	REQUIRE(!access(LIVE_TEST "run", W_OK), "needs CONFIG_PSI_DEBUG and kunit.enable=1");
+	require_facts();
 	other->kind = RECV;
 	group[0] = make_group(NULL, "a");
 	group[1] = make_group(group[0], "b");
@@ -157,11 +150,7 @@ static enum psi_result live(void)
 		load[i] = start_in_group(group[i % 2], -1, i < 4 ? read_on : wait_for_other,
 					 i < 4 ? reader : other);
 	for (round = 0; round < 4; round++) {
-		EXPECT(!write_text(LIVE_TEST "run", "1"), "cannot run psi_live");
-		EXPECT(read_text(LIVE_TEST "results", results, sizeof(results)) > 0,
-		       "psi_live has no results");
-		if (strstr(results, "not ok") || !strstr(results, "ok 1 "))
-			leave_case(PSI_FAIL, "psi_live says: %s", results);
+		expect_facts();
 		for (i = 0; i < 6; i++)
 			EXPECT(!move_to_group(group[(i + round) % 2], load[i]), "cannot move");
 		must_switch(group[1], round % 2);
@@ -170,8 +159,6 @@ static enum psi_result live(void)
 	EXPECT(!remove_all_groups(), "the groups cannot be removed");
 	return PSI_PASS;
 }
-
-#define FLAGS(fn, flags) .run_with = (fn), .arg = &(const unsigned int){ flags }
 
 static const struct psi_case cases[] = {
 	{ "R-9 io_uring: each request is uncounted once", FLAGS(uncounted, 0) },

@@ -81,4 +81,9 @@ void open_disk(const char *disk, int flags);
 /* A request for block @n of the disk, or what belongs to one */
 void prepare(struct io_uring_sqe *sqe, __u8 opcode, unsigned int n);
 
+/* ---- cases ---- */
+
+/* A case that is run with IORING_SETUP_* or IOSQE_*. */
+#define FLAGS(fn, flags) .run_with = (fn), .arg = &(const unsigned int){ flags }
+
 #endif /* PSI_URING_UTIL_H */

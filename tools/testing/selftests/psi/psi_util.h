@@ -269,6 +269,10 @@ void await_deeds(unsigned int ms, unsigned int needed);
 /* The case has failed if one has not, or if something came of any that may not. */
 void expect_deeds(unsigned int needed);
 
+/* The kernel's own test has all counts compared with what the tasks are doing. */
+void require_facts(void);
+void expect_facts(void);
+
 /* Is @word one of the words of the kernel command line? */
 bool booted_with(const char *word);
 /* Are tests that could go on for long to be short? There are others that run them for longer. */
