@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/swap.h>
 #include <sys/time.h>
@@ -325,6 +326,22 @@ void clean_up(void)
 	remove_zram_swap();
 	memset(&all, 0xff, sizeof(all));
 	sched_setaffinity(0, sizeof(all), &all);
+}
+
+/* ---- chance ---- */
+
+unsigned int random_below(unsigned int limit)
+{
+	unsigned int number;
+
+	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+		abort();
+	return number % limit;
+}
+
+void pause_us(unsigned int most)
+{
+	sleep_until(now_ns() + random_below(most) * NSEC_PER_USEC);
 }
 
 /* ---- races ---- */

@@ -9,7 +9,6 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <time.h>
 
 #include "psi_util.h"
@@ -48,20 +47,6 @@ void sleep_until(__u64 ns)
 void sleep_ms(unsigned int ms)
 {
 	sleep_until(now_ns() + ms * NSEC_PER_MSEC);
-}
-
-unsigned int random_below(unsigned int limit)
-{
-	unsigned int number;
-
-	if (getrandom(&number, sizeof(number), 0) != sizeof(number))
-		abort();
-	return number % limit;
-}
-
-void pause_us(unsigned int most)
-{
-	sleep_until(now_ns() + random_below(most) * NSEC_PER_USEC);
 }
 
 __u64 number_after(const char *text, const char *key)
