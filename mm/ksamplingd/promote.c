@@ -19,16 +19,14 @@
  *
  *	told = promoted + failed, by reason + dropped + queued
  *
- * Pages that are demoted again soon are remembered, see promote_past.c.
+ * Pages that are demoted again soon are remembered, see promote_past.c. What a page is
+ * checked for is in promote_check.c, the knobs are in promote_knobs.c.
  *
- * Locking: ks_control (a mutex, may sleep) serializes start and stop. ks_lock (a
+ * Locking: the mutex of promote_knobs.c (it may sleep) serializes start and stop. ks_lock (a
  * spinlock) protects the queues and counters and is held for nothing else. The batch and
  * the rate belong to the thread.
  */
 #include <linux/atomic.h>
-#include <linux/capability.h>
-#include <linux/cleanup.h>
-#include <linux/cpuset.h>
 #include <linux/debugfs.h>
 #include <linux/err.h>
 #include <linux/freezer.h>
@@ -38,55 +36,28 @@
 #include <linux/ktime.h>
 #include <linux/memcontrol.h>
 #include <linux/memory-tiers.h>
-#include <linux/mempolicy.h>
 #include <linux/migrate.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
-#include <linux/mutex.h>
-#include <linux/nodemask.h>
-#include <linux/rmap.h>
-#include <linux/sched/task.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/swap.h>
-#include <linux/sysctl.h>
 #include <linux/vmstat.h>
 #include <linux/wait.h>
-/* Needs mm.h. */
-#include <linux/compaction.h>
 
 #include "../internal.h"
-#include "../page_alloc.h"
 #include "internal.h"
 #include "pages.h"
+#include "promote.h"
 #include "promote_past.h"
-#include "promote_plan.h"
 
 #define CREATE_TRACE_POINTS
 #include <trace/events/ksamplingd_promote.h>
 
 #define BATCH_PAGES	512		/* base pages; a huge page may exceed it */
-#define MOST_USERS	8		/* maximum mappings of a promoted page */
-#define UNLISTED_TRIES	2		/* tries before per-CPU lists are drained */
 #define DRAIN_S		10		/* at least, between two drains */
 #define NAP_MS		10		/* sleep when nothing can be done now */
-
-/* Why a page is not promoted. In the order of the events in vm_event_item.h. */
-enum ks_failure {
-	KS_NO_FAILURE,
-	KS_GONE,		/* freed, or moved to another node */
-	KS_COLD,
-	KS_BARRED,		/* it was demoted soon, and is not hot enough for another try */
-	KS_ORDER,		/* split or merged since */
-	KS_PINNED,		/* mlocked, or pinned for DMA */
-	KS_SPECIAL,		/* not memory of programs, or not migratable */
-	KS_SHARED,		/* mapped by too many */
-	KS_POLICY,		/* mempolicy or cpuset of a user */
-	KS_BUSY,		/* in use otherwise, or dirty, at all tries */
-	KS_NO_ROOM,		/* no room on the target, at all tries */
-	KS_NR_FAILURES,
-};
 
 static const char *const reasons[KS_NR_FAILURES] = {
 	[KS_GONE] = "gone",
@@ -99,30 +70,6 @@ static const char *const reasons[KS_NR_FAILURES] = {
 	[KS_POLICY] = "policy",
 	[KS_BUSY] = "busy",
 	[KS_NO_ROOM] = "full",
-};
-
-/**
- * struct ks_item - a page of a batch
- * @c:	    its candidate
- * @folio:  isolated
- * @memcg:  of the folio; with a reference
- * @nid:    node of the folio
- * @target: node to migrate to
- * @heat:   present heat
- * @was_active: it was on the active list
- * @sent:   it was passed to migrate_pages()
- * @moved:  it has been migrated
- */
-struct ks_item {
-	struct ks_candidate *c;
-	struct folio *folio;
-	struct mem_cgroup *memcg;
-	int nid;
-	int target;
-	u32 heat;
-	bool was_active;
-	bool sent;
-	bool moved;
 };
 
 /**
@@ -151,13 +98,6 @@ struct ks_promote_counts {
 	u64 failed[KS_NR_FAILURES];
 };
 
-static struct {
-	u32 mb_per_s;
-	bool nodes_named;
-	nodemask_t nodes;
-} knobs = { .mb_per_s = 100 };
-
-static DEFINE_MUTEX(ks_control);
 static struct task_struct *ks_promoter;
 static DECLARE_WAIT_QUEUE_HEAD(ks_wait);
 
@@ -173,12 +113,6 @@ static struct ks_returns ks_returns;
 static int ks_next_nid;				/* the node that is next */
 static bool ks_saw_unlisted;			/* a page was on no LRU list */
 static u64 ks_next_drain_s;
-
-static bool is_source(int nid)
-{
-	return !node_is_toptier(nid) &&
-	       (!READ_ONCE(knobs.nodes_named) || node_isset(nid, knobs.nodes));
-}
 
 /* --------------------------------- Accounting --------------------------------- */
 
@@ -205,7 +139,7 @@ static enum ks_answer told_of_hot(struct ks_consumer *consumer, const struct ks_
 	struct ks_queue *q;
 	bool allowed;
 
-	if (!is_source(page->nid))
+	if (!ks_promote_is_source(page->nid))
 		return KS_DONE;
 	/* A page that is read once, sequentially, has many samples within one window only. */
 	if (!page->again)
@@ -264,299 +198,6 @@ static const struct ks_follower follower = {
 	.freed = page_freed,
 	.moved = page_moved,
 };
-
-/* ----------------------------------- Checks ----------------------------------- */
-
-/* Return: the top-tier node nearest to the CPU that uses the page, or NUMA_NO_NODE. */
-static int target_of(int nid, int from_nid)
-{
-	int from = from_nid == NUMA_NO_NODE ? nid : from_nid;
-	int best = NUMA_NO_NODE, node;
-
-	for_each_node_state(node, N_MEMORY) {
-		if (!node_is_toptier(node))
-			continue;
-		if (best == NUMA_NO_NODE ||
-		    node_distance(from, node) < node_distance(from, best))
-			best = node;
-	}
-	return best;
-}
-
-static bool can_demote(int nid)
-{
-	nodemask_t targets;
-
-	node_get_allowed_targets(NODE_DATA(nid), &targets);
-	return READ_ONCE(numa_demotion_enabled) && !nodes_empty(targets);
-}
-
-/* Some zone can take the pages, with that order, above the watermark that it is to keep. */
-static bool has_room(int nid, unsigned int order, unsigned long pages)
-{
-	struct zone *zones = NODE_DATA(nid)->node_zones, *zone;
-	bool to_low = can_demote(nid);
-	unsigned long keep;
-
-	for (zone = zones; zone < zones + MAX_NR_ZONES; zone++) {
-		if (!managed_zone(zone))
-			continue;
-		keep = to_low ? low_wmark_pages(zone) : high_wmark_pages(zone);
-		if (zone_watermark_ok(zone, order, keep + pages, ZONE_MOVABLE, ALLOC_CMA))
-			return true;
-	}
-	return false;
-}
-
-static void make_room(int nid, unsigned int order)
-{
-	struct zone *zones = NODE_DATA(nid)->node_zones;
-	int i = MAX_NR_ZONES - 1;
-
-	if (order && has_room(nid, 0, BIT(order))) {
-		wakeup_kcompactd(NODE_DATA(nid), order, ZONE_MOVABLE);
-		return;
-	}
-	if (!can_demote(nid))
-		return;
-	while (i && !managed_zone(&zones[i]))
-		i--;
-	wakeup_kswapd(&zones[i], 0, 0, ZONE_MOVABLE);
-}
-
-static bool policy_allows(const struct mempolicy *pol, int nid, int target)
-{
-	switch (pol->mode) {
-	case MPOL_BIND:
-		return node_isset(target, pol->nodes);
-	case MPOL_PREFERRED:
-	case MPOL_PREFERRED_MANY:
-		return !node_isset(nid, pol->nodes) || node_isset(target, pol->nodes);
-	case MPOL_INTERLEAVE:
-	case MPOL_WEIGHTED_INTERLEAVE:
-		/* Its place serves to spread the pages. */
-		return false;
-	default:
-		return true;
-	}
-}
-
-#ifdef CONFIG_MEMCG
-/* mm->owner stands for all tasks of the mm. */
-static bool owner_allows(struct mm_struct *mm, bool has_policy, int nid, int target)
-{
-	struct task_struct *owner;
-	nodemask_t allowed;
-	bool ok = true;
-
-	guard(rcu)();
-	owner = rcu_dereference(mm->owner);
-	if (!owner)
-		return true;
-	allowed = cpuset_mems_allowed(owner);
-	if (!node_isset(target, allowed))
-		return false;
-	if (has_policy)
-		return true;
-	task_lock(owner);
-	if (owner->mempolicy)
-		ok = policy_allows(owner->mempolicy, nid, target);
-	task_unlock(owner);
-	return ok;
-}
-#else
-static bool owner_allows(struct mm_struct *mm, bool has_policy, int nid, int target)
-{
-	return true;
-}
-#endif
-
-/**
- * struct ks_users - state of a walk over the mappings of a folio
- * @nid:    node of the folio
- * @target: node to migrate to
- * @why:    why a mapping forbids that
- */
-struct ks_users {
-	int nid;
-	int target;
-	enum ks_failure why;
-};
-
-/* Called with the mmap lock held, which keeps the policy. */
-static enum ks_failure ask_user(struct folio *folio, struct vm_area_struct *vma,
-				unsigned long addr, int nid, int target)
-{
-	struct mempolicy *pol;
-	bool ok = true;
-	pgoff_t unused;
-
-	if (vma->vm_flags & VM_LOCKED)
-		return KS_PINNED;
-	if (!vma_migratable(vma))
-		return KS_SPECIAL;
-	/* Shared code serves all processes that run it, not just the CPU that was seen. */
-	if (folio_is_file_lru(folio) && vma->vm_flags & VM_EXEC &&
-	    folio_maybe_mapped_shared(folio))
-		return KS_SHARED;
-	pol = __get_vma_policy(vma, addr, &unused);
-	if (pol) {
-		ok = policy_allows(pol, nid, target);
-		mpol_cond_put(pol);
-	}
-	return ok && owner_allows(vma->vm_mm, pol, nid, target) ? KS_NO_FAILURE : KS_POLICY;
-}
-
-static bool look_at_user(struct folio *folio, struct vm_area_struct *vma, unsigned long addr,
-			 void *data)
-{
-	DEFINE_FOLIO_VMA_WALK(walk, folio, vma, addr, 0);
-	struct ks_users *users = data;
-	bool mapped = false;
-
-	/* Walk to the end: only that drops the page table lock. */
-	while (page_vma_mapped_walk(&walk))
-		mapped = true;
-	/* This mm has its own copy. */
-	if (!mapped)
-		return true;
-	/* Its holder may wait for a lock that is held here. */
-	if (!mmap_read_trylock(vma->vm_mm)) {
-		users->why = KS_BUSY;
-		return false;
-	}
-	users->why = ask_user(folio, vma, addr, users->nid, users->target);
-	mmap_read_unlock(vma->vm_mm);
-	return !users->why;
-}
-
-/* Return: why a mapping of the folio forbids to migrate it, or 0. */
-static enum ks_failure look_at_users(struct folio *folio, int nid, int target)
-{
-	struct ks_users users = { .nid = nid, .target = target };
-	struct rmap_walk_control walk = {
-		.rmap_one = look_at_user,
-		.arg = &users,
-		.try_lock = true,
-		/* Only this keeps the anon_vma: the folio may be unmapped at any time. */
-		.anon_lock = folio_lock_anon_vma_read,
-	};
-
-	if (!folio_trylock(folio))
-		return KS_BUSY;
-	if (folio_mapped(folio) && folio_raw_mapping(folio))
-		rmap_walk(folio, &walk);
-	folio_unlock(folio);
-	return walk.contended ? KS_BUSY : users.why;
-}
-
-/* Not on an LRU list: not there yet, or not meant to be. */
-static enum ks_failure why_not_lru(struct folio *folio, u8 tries)
-{
-	if (folio_test_slab(folio) || page_has_type(&folio->page) ||
-	    !READ_ONCE(folio->mapping) || page_has_movable_ops(&folio->page))
-		return KS_SPECIAL;
-	/* A page on its way to a list is there sooner. */
-	if (tries >= UNLISTED_TRIES)
-		ks_saw_unlisted = true;
-	return KS_BUSY;
-}
-
-/* References besides the mappings, the page cache, and the one of the caller. */
-static bool has_other_references(struct folio *folio)
-{
-	int refs = folio_mapcount(folio) + folio_test_private(folio) + 1;
-
-	if (!folio_test_anon(folio) || folio_test_swapcache(folio))
-		refs += folio_nr_pages(folio);
-	return folio_ref_count(folio) > refs;
-}
-
-static bool has_too_many_users(struct folio *folio)
-{
-	if (folio_test_ksm(folio))
-		return true;
-	return folio_test_large(folio) && folio_test_pmd_mappable(folio) ?
-	       folio_entire_mapcount(folio) > MOST_USERS :
-	       !folio_test_large(folio) && folio_mapcount(folio) > MOST_USERS;
-}
-
-static enum ks_failure look_at_folio(struct folio *folio, const struct ks_candidate *c, int nid)
-{
-	if (folio_nid(folio) != nid)
-		return KS_GONE;
-	if (folio_pfn(folio) != c->pfn || folio_order(folio) != c->order)
-		return KS_ORDER;
-	if (folio_is_zone_device(folio) || folio_test_hugetlb(folio))
-		return KS_SPECIAL;
-	/* It is about to be split, and migration would do that. */
-	if (folio_test_large(folio) && folio_test_partially_mapped(folio))
-		return KS_ORDER;
-	if (folio_test_mlocked(folio) || folio_test_unevictable(folio) ||
-	    folio_maybe_dma_pinned(folio))
-		return KS_PINNED;
-	if (!folio_test_lru(folio))
-		return why_not_lru(folio, c->tries);
-	if (has_too_many_users(folio))
-		return KS_SHARED;
-	/* Migration would only find these after unmapping it. */
-	if (has_other_references(folio))
-		return KS_BUSY;
-	/* Not every filesystem can migrate dirty folios without waiting. */
-	if (folio_test_writeback(folio) || (folio_is_file_lru(folio) && folio_test_dirty(folio)))
-		return KS_BUSY;
-	return KS_NO_FAILURE;
-}
-
-static enum ks_failure isolate(struct ks_item *item)
-{
-	struct folio *folio = item->folio;
-
-	if (!folio_isolate_lru(folio))
-		return KS_BUSY;
-	/* It was mlocked in between. While it is isolated, this cannot change. */
-	if (folio_test_unevictable(folio)) {
-		folio_putback_lru(folio);
-		return KS_PINNED;
-	}
-	node_stat_mod_folio(folio, NR_ISOLATED_ANON + folio_is_file_lru(folio),
-			    folio_nr_pages(folio));
-	/* Reclaim does not know yet that it is used, and must not demote it next. */
-	item->was_active = folio_test_active(folio);
-	folio_set_active(folio);
-	return KS_NO_FAILURE;
-}
-
-/* Return: 0 with the folio isolated, or why it cannot be promoted. */
-static enum ks_failure prepare(struct ks_item *item, u32 more_pages)
-{
-	const struct ks_candidate *c = item->c;
-	enum ks_failure why;
-
-	item->heat = ks_pages_hot_heat(c->pfn, c->order);
-	item->target = target_of(item->nid, c->from_nid);
-	item->folio = ks_pages_folio(c->pfn);
-	/* A split or a migration in progress lets nobody else get a reference. */
-	if (!item->folio)
-		return item->heat ? KS_BUSY : KS_GONE;
-
-	why = item->heat ? look_at_folio(item->folio, c, item->nid) : KS_COLD;
-	if (!why && !is_source(item->nid))
-		why = KS_POLICY;
-	if (!why && item->target == NUMA_NO_NODE)
-		why = KS_NO_ROOM;
-	if (!why)
-		why = look_at_users(item->folio, item->nid, item->target);
-	if (!why && !has_room(item->target, c->order, BIT(c->order) + more_pages)) {
-		make_room(item->target, c->order);
-		why = KS_NO_ROOM;
-	}
-	if (!why)
-		why = isolate(item);
-	/* Isolation has taken a reference of its own. */
-	folio_put(item->folio);
-	return why;
-}
 
 /* ----------------------------------- Batches ----------------------------------- */
 
@@ -649,7 +290,9 @@ static bool gather(struct ks_batch *b)
 			break;
 		}
 		looked = true;
-		why = prepare(item, b->pages);
+		why = ks_promote_prepare(item, b->pages);
+		if (item->unlisted)
+			ks_saw_unlisted = true;
 		if (why) {
 			ks_rate_give(&ks_rate, PAGE_SIZE << item->c->order);
 			settle(item->nid, item->c, why);
@@ -733,7 +376,7 @@ static bool one_batch(struct ks_batch *b)
 	bool any;
 	u32 i;
 
-	ks_rate_fill(&ks_rate, READ_ONCE(knobs.mb_per_s), ks_returns.shift, ktime_get_ns());
+	ks_rate_fill(&ks_rate, READ_ONCE(ks_promote_knobs.mb_per_s), ks_returns.shift, ktime_get_ns());
 	any = gather(b);
 	for (i = 0; i < b->nr; i++)
 		if (!b->item[i].sent)
@@ -778,7 +421,7 @@ static void make_queues(void)
 	int nid;
 
 	for_each_node_state(nid, N_MEMORY) {
-		if (ks_queues[nid].slots || !is_source(nid))
+		if (ks_queues[nid].slots || !ks_promote_is_source(nid))
 			continue;
 		slots = kvcalloc(KS_QUEUE_SLOTS, sizeof(*slots),
 				 GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY);
@@ -904,7 +547,12 @@ static void end_thread(void)
 	drop_queues();
 }
 
-static void stop(void)
+/**
+ * ks_promote_stop - switch promotion off; it is on
+ *
+ * Context: under the mutex of the knobs.
+ */
+void ks_promote_stop(void)
 {
 	ksamplingd_unregister(&consumer);
 	end_thread();
@@ -921,7 +569,13 @@ static bool has_lower_tier(void)
 	return false;
 }
 
-static int start(void)
+/**
+ * ks_promote_start - switch promotion on; it is off
+ *
+ * Context: under the mutex of the knobs. May sleep.
+ * Return: 0, -ENODEV if all memory is of one tier, -ENOMEM, or what kthread_run() returns.
+ */
+int ks_promote_start(void)
 {
 	struct task_struct *task;
 	int err;
@@ -944,110 +598,41 @@ static int start(void)
 	return err;
 }
 
-/* ----------------------------------- Knobs ----------------------------------- */
-
-static int promote(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
-		   loff_t *ppos)
+/**
+ * ks_promote_is_on - is promotion switched on?
+ *
+ * Context: any; it may change unless under the mutex of the knobs.
+ * Return: true if so.
+ */
+bool ks_promote_is_on(void)
 {
-	u32 before, on = !!READ_ONCE(ks_promoter);
-	const struct ctl_table copy = {
-		.data = &on, .maxlen = sizeof(on),
-		.extra1 = table->extra1, .extra2 = table->extra2,
-	};
-	int err;
-
-	if (!write)
-		return proc_douintvec_minmax(&copy, write, buffer, lenp, ppos);
-	if (!perfmon_capable())
-		return -EPERM;
-
-	guard(mutex)(&ks_control);
-	before = !!ks_promoter;
-	on = before;
-	err = proc_douintvec_minmax(&copy, write, buffer, lenp, ppos);
-	if (err || on == before)
-		return err;
-	if (on)
-		return start();
-	stop();
-	return 0;
+	return READ_ONCE(ks_promoter);
 }
 
-static int change_rate(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
-		       loff_t *ppos)
+/**
+ * ks_promote_pause - no page is queued until ks_promote_resume(); promotion is on
+ *
+ * Context: under the mutex of the knobs. May sleep.
+ */
+void ks_promote_pause(void)
 {
-	return ks_sysctl_number(table, write, buffer, lenp, ppos, NULL, NULL);
+	ksamplingd_unregister(&consumer);
 }
 
-/* An empty list means all nodes of lower tiers. Registering anew offers all hot pages again. */
-static int set_nodes(unsigned long *list)
+/**
+ * ks_promote_resume - begin again after ks_promote_pause(), with all pages that are hot
+ *
+ * Context: under the mutex of the knobs. May sleep.
+ * Return: 0, or -EBUSY with promotion switched off: other consumers have taken all places.
+ */
+int ks_promote_resume(void)
 {
-	bool named = !bitmap_empty(list, MAX_NUMNODES);
-	int err;
+	int err = ksamplingd_register(&consumer);
 
-	if (!bitmap_subset(list, nodes_addr(node_possible_map), MAX_NUMNODES))
-		return -EINVAL;
-	if (named == knobs.nodes_named &&
-	    (!named || bitmap_equal(list, nodes_addr(knobs.nodes), MAX_NUMNODES)))
-		return 0;
-	if (ks_promoter)
-		ksamplingd_unregister(&consumer);
-	if (named)
-		bitmap_copy(nodes_addr(knobs.nodes), list, MAX_NUMNODES);
-	WRITE_ONCE(knobs.nodes_named, named);
-	if (!ks_promoter)
-		return 0;
-	err = ksamplingd_register(&consumer);
-	/* All slots are taken by now. */
 	if (err)
 		end_thread();
 	return err;
 }
-
-static int change_nodes(const struct ctl_table *table, int write, void *buffer,
-			size_t *lenp, loff_t *ppos)
-{
-	nodemask_t list = NODE_MASK_NONE;
-	int nid;
-
-	if (write && !perfmon_capable())
-		return -EPERM;
-
-	guard(mutex)(&ks_control);
-	if (knobs.nodes_named)
-		list = knobs.nodes;
-	else
-		for_each_node_state(nid, N_MEMORY)
-			if (is_source(nid))
-				node_set(nid, list);
-	return ks_sysctl_list(table, write, buffer, lenp, ppos, nodes_addr(list), set_nodes);
-}
-
-static const unsigned int most_mb_per_s = 100000;
-
-static const struct ctl_table ks_promote_sysctls[] = {
-	{
-		.procname = "promote",
-		.maxlen = sizeof(unsigned int),
-		.mode = 0644,
-		.proc_handler = promote,
-		.extra1 = SYSCTL_ZERO,
-		.extra2 = SYSCTL_ONE,
-	}, {
-		.procname = "promote_mb_per_s",
-		.data = &knobs.mb_per_s,
-		.maxlen = sizeof(unsigned int),
-		.mode = 0644,
-		.proc_handler = change_rate,
-		.extra1 = SYSCTL_ONE,
-		.extra2 = (void *)&most_mb_per_s,
-	}, {
-		.procname = "promote_nodes",
-		.maxlen = MAX_NUMNODES,
-		.mode = 0644,
-		.proc_handler = change_nodes,
-	},
-};
 
 /* ------------------------------------ View ------------------------------------ */
 
@@ -1063,9 +648,9 @@ static int promotion_show(struct seq_file *m, void *unused)
 		queued += ks_queues[nid].pages;
 	spin_unlock(&ks_lock);
 
-	seq_printf(m, "promote %d\n", !!READ_ONCE(ks_promoter));
+	seq_printf(m, "promote %d\n", ks_promote_is_on());
 	seq_printf(m, "promote_kb_per_s_now %u\n",
-		   (READ_ONCE(knobs.mb_per_s) * SZ_1K) >> READ_ONCE(ks_returns.shift));
+		   (READ_ONCE(ks_promote_knobs.mb_per_s) * SZ_1K) >> READ_ONCE(ks_returns.shift));
 	seq_printf(m, "returned_permille %u\n", READ_ONCE(ks_returns.permille));
 	seq_printf(m, "returned %ld\n", atomic_long_read(&ks_returned));
 	seq_printf(m, "past_bytes %lu\n", ks_past_bytes());
@@ -1079,11 +664,10 @@ static int promotion_show(struct seq_file *m, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(promotion);
 
-static int __init ks_promote_init(void)
+static int __init ks_promote_view_init(void)
 {
 	struct dentry *dir = debugfs_lookup("ksamplingd", NULL);
 
-	register_sysctl_init("vm/ksamplingd", ks_promote_sysctls);
 	/* The directory exists unless debugfs does not. */
 	if (!IS_ERR_OR_NULL(dir)) {
 		debugfs_create_file("promotion", 0400, dir, NULL, &promotion_fops);
@@ -1091,4 +675,4 @@ static int __init ks_promote_init(void)
 	}
 	return 0;
 }
-late_initcall(ks_promote_init);
+late_initcall(ks_promote_view_init);
