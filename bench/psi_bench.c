@@ -150,11 +150,11 @@ static void use_fifo(void)
 
 /* ---- tasks that take turns ---- */
 
-/* One byte goes round; who has it runs, and all others wait for it. */
+/* One byte goes round; the holder runs, and all others wait for it. */
 struct ring {
 	int tasks, per_sample;
 	int fds[MAX_TASKS][2];
-	int next;			/* who is the next one to be started */
+	int next;			/* the next one to start */
 	double *ns;			/* of a switch, SAMPLES of them */
 };
 
@@ -380,7 +380,7 @@ static void sleep_for_good(void *unused)
 }
 
 /*
- * Counted is the CPU time of who writes, because moving a task may wait for a
+ * The CPU time of the writer is counted, because moving a task may wait for a
  * grace period.
  */
 static double moves(const int fds[2], const char *who)

@@ -65,8 +65,8 @@ static const struct rule_case rule_cases[] = {
 	  S(NONIDLE) | S(CPU_SOME) | S(CPU_FULL) },
 	{ "R-19 one is held back, one contends, one runs", { THROTTLED, RUN, CPU },
 	  S(NONIDLE) | S(CPU_SOME) },
-	{ "R-19 who has the CPU is not held back yet", { CPU | PSI_TASK_THROTTLED }, S(NONIDLE) },
-	{ "R-19 who sleeps is not held back", { IO | PSI_TASK_THROTTLED },
+	{ "R-19 a task on the CPU is not held back yet", { CPU | PSI_TASK_THROTTLED }, S(NONIDLE) },
+	{ "R-19 a task that sleeps is not held back", { IO | PSI_TASK_THROTTLED },
 	  S(NONIDLE) | S(IO_SOME) | S(IO_FULL) },
 	{ "R-19 R-3 held back, it is runnable: no IO_FULL", { THROTTLED, IO },
 	  S(NONIDLE) | S(IO_SOME) | S(CPU_SOME) | S(CPU_FULL) | S(QUOTA_SOME) |

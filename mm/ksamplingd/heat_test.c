@@ -299,7 +299,7 @@ static void R29_no_flapping(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, entries(KS_MAX_ORDER, 1, n, 2), 0);
 }
 
-/* Who was told of another folio, or before the page was cold, was not told of this one. */
+/* A consumer told of another folio, or before the page was cold, was not told of this one. */
 static void R29_told_of_what_is_there(struct kunit *test)
 {
 	struct ks_limits limits = { .heat = 1, .samples = 2 };

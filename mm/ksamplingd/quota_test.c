@@ -1528,7 +1528,7 @@ static void R28_a_ring_of_one_kind(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, q.level[KS_STORES], 30);
 }
 
-/* What records cost those who are sampled, and whether the quota is for that as well. */
+/* What records cost the sampled programs, and whether the quota is for that as well. */
 static void R23_workload(struct kunit *test)
 {
 	struct ks_tuning t = { 100, KS_PROPORTIONAL, 2000, 800, .record_cost_ns = 300 };

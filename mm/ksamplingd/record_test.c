@@ -108,7 +108,7 @@ static void R20_only_what_came_from_memory(struct kunit *test)
 				    filter(&with_from, 0x1000, 0x2000, origins[i].from),
 				    "origin %d", i);
 	}
-	/* What has no address is discarded for that, by whoever looks for the page. */
+	/* What has no address is discarded for that, by the code that looks for the page. */
 	KUNIT_EXPECT_EQ(test, filter(&with_from, 0, 0, PERF_MEM_NA), KS_NOT_DISCARDED);
 }
 

@@ -62,7 +62,7 @@ static void R21_sources(struct kunit *test)
 	}
 }
 
-/* Who leaves the choice to us gets what knows hot pages from cold ones, or nothing. */
+/* An automatic source knows hot pages from cold ones; else there is none. */
 static void R21_what_auto_may_choose(struct kunit *test)
 {
 	const struct ks_source *s;

@@ -75,7 +75,7 @@ static struct bench_side {
 } sides[2];
 
 static DECLARE_COMPLETION(bench_done);
-static unsigned int turns_left;		/* only who has the turn looks at it */
+static unsigned int turns_left;		/* only the task whose turn it is looks at it */
 
 static int take_turns(void *arg)
 {

@@ -21,7 +21,7 @@
  * What is different from the processor: the record is that of the access at which the
  * counter wraps, not of the one after it. Of RFLAGS, it has no arithmetic flags.
  *
- * With -icount, the CPUs take turns, and who waits for another one in a loop waits for
+ * With -icount, the CPUs take turns, and one that waits for another one in a loop waits for
  * those between, too. With pebs-turn=N a turn has N instructions at most, so that such
  * a wait is nearly as short as if the CPUs ran at the same time.
  *

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * R-29, R-30: which pages are hot, and who is told: what it says, against what the test PMU
- * does. To the sample, that is in ks_heat.c.
+ * R-29, R-30: which pages are hot, and which consumers hear of them: what it says,
+ * against what the test PMU does. To the sample, that is in ks_heat.c.
  */
 #include <unistd.h>
 
@@ -122,7 +122,7 @@ static enum psi_result cools_down(void)
 	sleep_ms(2000);
 	expect_since(told, "told", 128);
 
-	/* and who comes late is told of all that are hot */
+	/* and a late consumer is told of all that are hot */
 	EXPECT(!set_test_pmu("consumer", 0) && !set_test_pmu("consumer", 1), "consumer");
 	sleep_ms(1000);
 	expect_since(told, "told", 192);
@@ -244,7 +244,7 @@ static void use_consumers(void)
 	EXPECT(!set_knob("window_ms", "200"), "window");
 }
 
-/* Who wants to be asked later is, and nobody else. */
+/* A consumer that wants to be asked later is, and no other. */
 static enum psi_result later(void)
 {
 	unsigned long long told, asked, windows;
@@ -363,7 +363,7 @@ static enum psi_result places(void)
 	EXPECT(get_test_pmu("second") == 1, "it was not called, or could not register");
 	EXPECT(get_test_pmu("places") == 2, "two are there, %llu more have place",
 	       get_test_pmu("places"));
-	EXPECT(get_test_pmu("asked") > 0, "who was let in is told of nothing");
+	EXPECT(get_test_pmu("asked") > 0, "the consumer that was let in is told of nothing");
 	EXPECT(!get_test_pmu("stray"), "called without being registered");
 	return PSI_PASS;
 }
@@ -375,7 +375,7 @@ static const struct psi_case cases[] = {
 	{ "the histogram has every page", histogram },
 	{ "R-29 what is cold takes no memory", gives_back },
 	{ "R-29 what may be hot fits into the fast nodes", target },
-	{ "R-30 who says later is asked again", later },
+	{ "R-30 a consumer that says later is asked again", later },
 	{ "R-30 what a consumer is told", what_is_told },
 	{ "R-30 consumers come and go", come_and_go },
 	{ "R-30 there is place for four consumers", places },

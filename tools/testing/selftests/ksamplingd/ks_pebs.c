@@ -17,7 +17,7 @@
 #include "ks_truth.h"
 #include "ks_util.h"
 
-/* Of a process wherever it runs, or on one CPU, whoever runs there; stopped. */
+/* Of a process on any CPU, or of all tasks on one CPU; stopped. */
 static int open_event(uint64_t config, pid_t pid, int cpu, bool pinned)
 {
 	struct perf_event_attr attr = {
@@ -449,7 +449,7 @@ static enum psi_result no_interrupts(void)
 
 #define STARVES		" is counted for "
 
-/* Who pins events gets all counters; that is seen, and said once for each event of ours. */
+/* Pinned events get all counters; that is noticed, and logged once for each event of ours. */
 static enum psi_result all_counters_held(void)
 {
 	int log = open_new_log(), times;
@@ -503,7 +503,7 @@ static enum psi_result tasks_come_after(void)
 	return PSI_PASS;
 }
 
-/* A twentieth of the time, so that the hour is short for who emulates it. */
+/* A twentieth of the time, so that the emulator is done with the hour soon. */
 static void walk_now_and_then(void *unused)
 {
 	uint32_t *lines = map_lines();
@@ -559,7 +559,7 @@ static const struct psi_case cases[] = {
 	{ "R-27 pebs: no interrupt empties a buffer", no_interrupts },
 	{ "R-20 pebs: others hold all counters", all_counters_held },
 	{ "R-20 pebs: events of tasks come after ours", tasks_come_after },
-	{ "R-21 pebs: CPUs and others who count come and go", hotplug_and_perf },
+	{ "R-21 pebs: CPUs and other users of counters come and go", hotplug_and_perf },
 	{ "R-20 pebs: hours without an NMI that nobody expects", for_hours },
 };
 

@@ -32,7 +32,7 @@ static unsigned int count_hot(void)
 	return read_hot_pages(pages, ARRAY_SIZE(pages));
 }
 
-/* ---------------------------------- Who goes ---------------------------------- */
+/* ------------------------------ Pages that go ------------------------------ */
 
 static void hot_goes_up(void)
 {
@@ -211,7 +211,7 @@ static enum psi_result privilege(void)
 	return PSI_PASS;
 }
 
-/* ---------------------------------- Who stays ---------------------------------- */
+/* ------------------------------ Pages that stay ------------------------------ */
 
 struct stayer {
 	const char *reason;
@@ -382,7 +382,7 @@ static void drop_file(void)
 	write_text("/proc/sys/vm/drop_caches", "1");
 }
 
-/* Pages of the page cache, clean ones, and who maps them finds what is on the disk. */
+/* Clean pages of the page cache. Their mapping shows what is on the disk. */
 static enum psi_result file_pages(void)
 {
 	const char *disk;

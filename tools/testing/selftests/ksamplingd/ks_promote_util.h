@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the tests of promotion share (R-31): memory that is slow, who accesses it, and what
+ * What the tests of promotion share (R-31): memory that is slow, accesses to it, and what
  * becomes of it. They are for a guest whose node 1 has no CPU, and is of a lower tier. The
  * test PMU says which pages of the program are accessed.
  */

@@ -109,7 +109,7 @@ static enum psi_result not_there(void)
 	REQUIRE(get_status("rings") == 0, "this machine has PEBS");
 	times = count_in_log(log, "ksamplingd: cannot sample by pebs", line, sizeof(line));
 	EXPECT(times == 1, "it says so %d times", times);
-	/* Who leaves the choice to it learns of that as well, once. */
+	/* With an automatic source the log says so as well, once. */
 	EXPECT(!set_knob("source", "auto"), "source");
 	sleep_ms(300);
 	EXPECT(!set_knob("ring_pages", "2"), "ring_pages");
@@ -119,7 +119,7 @@ static enum psi_result not_there(void)
 	/* It does not make do with page faults: what is new is not hot. */
 	EXPECT(get_status("rings") == 0, "auto samples something else");
 	close(log);
-	/* They are there for who asks for them; and it goes on as soon as it can. */
+	/* They are sampled if asked for; and sampling goes on as soon as it can. */
 	EXPECT(!set_knob("source", "faults"), "source");
 	EXPECT(wait_until(get_status("rings") > 0, 1000), "it does not sample");
 	return PSI_PASS;

@@ -449,7 +449,7 @@ static enum psi_result text_is_told(void)
 	return PSI_PASS;
 }
 
-/* Who may not read debugfs sees what everybody may. */
+/* A user who may not read debugfs sees what any user may. */
 static enum psi_result anybody_sees(void)
 {
 	const char *json;

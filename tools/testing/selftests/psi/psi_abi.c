@@ -157,7 +157,7 @@ static void everywhere(void (*fn)(const struct place *place))
 			fn(&places[i]);
 }
 
-/* ---- who does it ---- */
+/* ---- users ---- */
 
 enum who { ROOT, SOMEBODY, THEIR_ROOT };
 

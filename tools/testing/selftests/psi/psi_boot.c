@@ -3,8 +3,8 @@
  * R-10: what the boot parameter psi= and the kernel's default mean for
  * /proc/pressure, what is said of it, and R-15: what can be traced.
  *
- * A program cannot see how CONFIG_PSI_DEFAULT_DISABLED was set, so whoever
- * starts this on a kernel that has it says PSI_DEFAULT=off in the environment.
+ * A program cannot see how CONFIG_PSI_DEFAULT_DISABLED was set. On a
+ * kernel that has it, PSI_DEFAULT=off has to be in the environment.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static enum psi_result directory_exists_when_on(void)
 	return PSI_PASS;
 }
 
-/* People who do not know which PSI they run can see it in the log, and in /sys. */
+/* The log and /sys say which PSI it is. */
 static enum psi_result version_is_told(void)
 {
 	int log = open_kernel_log();

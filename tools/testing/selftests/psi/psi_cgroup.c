@@ -3,7 +3,7 @@
  * Pressure of cgroup2 groups: the files, what they show, and switching accounting off
  * and on. Moving tasks is for psi_move.c, and groups that go away for psi_gone.c.
  *
- * Whoever watches is on the last CPU and the loads are on CPU 0, which is the
+ * The watcher is on the last CPU and the loads are on CPU 0, which is the
  * same one if there is only one.
  */
 #include <dirent.h>
@@ -15,7 +15,7 @@
 #include "psi_cgroup_util.h"
 
 /*
- * Percent. Who runs is decided at ticks of 4 ms, and a task that has just been
+ * Percent. The scheduler decides at ticks of 4 ms, and a task that has just been
  * moved may have one more turn than its share.
  */
 #define TOLERANCE	2.0
@@ -458,7 +458,7 @@ static enum psi_result io_of_one_group(void)
 #define BURST_MS	1	/* less than a tick, even if both do */
 #define PERIOD_MS	10
 
-/* Ticks and periods begin together, so who has the CPU first does not vary. */
+/* Ticks and periods begin together, so that the first task on the CPU is always the same. */
 #define IN_STEP_MS	20
 
 /* Reads (or spends that time otherwise) when the bursts of a period are over. */

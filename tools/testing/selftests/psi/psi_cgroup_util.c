@@ -448,7 +448,7 @@ void expect_all_still(const char * const *groups, size_t count)
 	size_t i;
 
 	EXPECT(count <= MAX_WATCHED, "too many to watch");
-	/* Who was killed is reaped some time before he leaves his CPU. */
+	/* A killed task is reaped some time before it leaves its CPU. */
 	sleep_ms(20 * psi_slowness());
 	for (i = 0; i < count; i++)
 		for (res = 0; res < nr_resources(groups[i]); res++)

@@ -111,7 +111,7 @@ __u64 group_id(const char *group);
 
 /* ---- what they show ---- */
 
-/* Loads are on CPU 0, and who watches is on the last one, which may be the same. */
+/* Loads are on CPU 0, and the watcher is on the last one, which may be the same. */
 void watch_from_afar(void);
 /* Until loads have started, and are where they belong. */
 void settle(void);

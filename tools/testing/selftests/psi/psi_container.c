@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * /proc/pressure of a cgroup namespace: proc mounts with pressure=cgroup. It has to say
- * what the files of the namespace's group say, to everybody who sees it, and to be as ever
+ * what the files of the namespace's group say, to all processes that see it, and to be as ever
  * wherever that is not asked for. Its triggers are in psi_container_gone.c.
  */
 #include <errno.h>
@@ -105,7 +105,7 @@ static void side_by_side(const char *ours)
 	EXPECT(is_idle(cpu_total(system)), "the option given later");
 }
 
-/* ---- who opens it ---- */
+/* ---- permissions ---- */
 
 /* As a user without privileges; a descriptor or -errno. */
 static int open_as_somebody(const char *proc, int flags)
@@ -233,7 +233,7 @@ static void be_sandboxed(const char *proc, const char *group)
 	report->done = true;
 }
 
-/* Neither Landlock nor AppArmor let anybody open what no mount of his leads to. */
+/* Landlock and AppArmor keep a process from opening what none of its mounts leads to. */
 static void sandboxed(const char *proc)
 {
 	REQUIRE(syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) > 0,
@@ -358,7 +358,7 @@ static void expect_idle(int fd, bool idle, const char *whose)
 	       "%s shows %s", whose, text);
 }
 
-/* Where the opener goes, makes no difference to what he has opened. */
+/* A file stays as it is wherever its opener goes. */
 static void stays(const char *proc)
 {
 	const char *busy = make_group(NULL, "busy");

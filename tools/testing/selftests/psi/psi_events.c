@@ -29,7 +29,7 @@ static double early_ms(void)
 	return online_cpus() > 1 ? 50 : 5;
 }
 
-/* ---- who gets which event ---- */
+/* ---- which trigger gets which event ---- */
 
 static enum psi_result read_it_too(void)
 {

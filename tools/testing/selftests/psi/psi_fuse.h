@@ -89,8 +89,8 @@ static inline void unmount_fuse(void)
 }
 
 /*
- * Mounts it, and starts the server; until the case ends. Stop all loads before that: who
- * reads sleeps until the server is gone.
+ * Mounts it, and starts the server; until the case ends. Stop all loads before that: a
+ * reader sleeps until the server is gone.
  */
 static inline struct fuse_server *start_fuse(__u32 open_flags)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Triggers of cgroups, whoever makes them, and what becomes of them and of other open
+ * Triggers of cgroups, of root and of other users, and what becomes of them and of other open
  * files when their group is switched off or removed.
  *
- * Whoever watches is on the last CPU and the loads are on CPU 0, which is the
+ * The watcher is on the last CPU and the loads are on CPU 0, which is the
  * same one if there is only one.
  */
 #include <errno.h>
@@ -310,8 +310,8 @@ static const struct psi_case cases[] = {
 	{ "R-12 R-14 a trigger of a group fires for that group",
 	  trigger_of_one_group },
 	{ "R-12 R-14 a user to whom a group is delegated", delegation },
-	{ "R-14 removing a group wakes who waits there", END_WAKES(true) },
-	{ "R-14 switching a group off wakes who waits there", END_WAKES(false) },
+	{ "R-14 removing a group wakes its pollers", END_WAKES(true) },
+	{ "R-14 switching a group off wakes its pollers", END_WAKES(false) },
 	{ "R-14 epoll after a group has been removed", epoll_after_removal },
 };
 

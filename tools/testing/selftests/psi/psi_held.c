@@ -4,7 +4,7 @@
  * group back. What pressure.causes says of cpu is held against what the tasks measure
  * themselves, or against what must be.
  *
- * Loads are on CPU 0. Who watches is on the last one, which is the same one if there is
+ * Loads are on CPU 0. The watcher is on the last one, which is the same one if there is
  * only one.
  */
 #include <sched.h>
@@ -61,7 +61,7 @@ static const char *make_limited(const char *cpu_max)
 #define WORK_MS		4000
 #define SETTLE_MS	2100		/* until then it is provisional */
 
-/* Who has looked at the clock so long ago has been off the CPU, ns. */
+/* A task that has not looked at the clock for so long was off the CPU, ns. */
 #define GAP_NS		300000
 #define STEP_NS		20000
 
@@ -260,7 +260,7 @@ static struct {
 	pid_t task, sleeper, rival;
 } held;
 
-/* Ahead of all but who watches, once it is told to go on. */
+/* Ahead of all but the watcher, once it is told to go on. */
 static void be_a_rival(void *unused)
 {
 	be_realtime(2);
@@ -412,7 +412,7 @@ static void wake(__u64 until)
 
 /*
  * A task blocks when its group is throttled, or just before or after that, and sleeps when
- * the last limit that there is goes. From then on there is no quota, whoever waits.
+ * the last limit that there is goes. From then on there is no quota, whatever waits.
  */
 static enum psi_result limit_goes(void)
 {

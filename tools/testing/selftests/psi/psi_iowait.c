@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Which sleeps are a wait for io, and which are not though one might think so. These
- * are facts of the kernel's rather than of the accounting. Who has an alarm on io relies
+ * are facts of the kernel's rather than of the accounting. An alarm on io relies
  * on them, so they are not to change unnoticed.
  */
 #include <errno.h>
@@ -398,13 +398,13 @@ static enum psi_result swap_goes(void)
 static const struct psi_case cases[] = {
 	{ "R-9 aio: io_getevents() for a poll is no stall", aio_poll },
 	{ "R-9 aio: nor is it for a disk", aio_read },
-	{ "R-9 io.max: who is held back by it is stalled on io, not memory", io_max },
-	{ "R-9 userfaultfd: who waits for a page of it is not stalled", user_fault },
-	{ "R-9 fuse: who waits for the page cache is stalled", fuse_buffered },
-	{ "R-9 fuse: who waits for an answer is not", fuse_direct },
-	{ "R-9 fsync: who waits for a disk is stalled", fsyncs },
+	{ "R-9 io.max: a task that it holds back is stalled on io, not memory", io_max },
+	{ "R-9 userfaultfd: a task that waits for a page of it is not stalled", user_fault },
+	{ "R-9 fuse: a task that waits for the page cache is stalled", fuse_buffered },
+	{ "R-9 fuse: a task that waits for an answer is not", fuse_direct },
+	{ "R-9 fsync: a task that waits for a disk is stalled", fsyncs },
 	{ "R-9 writeback: a kernel thread that waits for a disk is stalled", flusher },
-	{ "R-9 swapoff: who waits for the disk is stalled", swap_goes },
+	{ "R-9 swapoff: a task that waits for the disk is stalled", swap_goes },
 };
 
 int main(int argc, char **argv)

@@ -159,7 +159,7 @@ static unsigned int avg10_of_io(void)
 	return sample.some.avg[AVG10];
 }
 
-/* A reader shows what a fold would find: the end of this is the first one who looks. */
+/* A reader shows what a fold would find. The first reader comes at the end of this. */
 static void go_without_fold(unsigned int stall_s, unsigned int rest_s)
 {
 	const char *disk = slow_disk(REQUEST_MS);

@@ -39,7 +39,7 @@ static void start_io_stall(void)
 	start_load(online_cpus() - 1, read_disk, (void *)disk);
 }
 
-/* ---- who looks at triggers ---- */
+/* ---- the threads that look at triggers ---- */
 
 #define PRIVILEGED	"psi_poll"
 #define COMMON		"psi_poll_user"
@@ -159,7 +159,7 @@ static void note_events_of_all(struct collector *c, int epoll, __u64 *last)
 	}
 }
 
-/* Who closes them does it when some have fired and the others are about to. */
+/* They are closed when some have fired and the others are about to. */
 static void close_amid_events(struct collector *c, int epoll)
 {
 	struct epoll_event event;
@@ -484,7 +484,7 @@ static enum psi_result many_children(void)
 	return PSI_PASS;
 }
 
-/* ---- who pays for groups ---- */
+/* ---- memory of groups ---- */
 
 #define PAID		500
 #define NODE_SIZE	128	/* at least, for each CPU */
@@ -577,7 +577,7 @@ static const struct psi_case cases[] = {
 	{ "R-8 2000 triggers of a user fire, once in a window each", many_triggers },
 	{ "R-8 1000 nested groups", deep },
 	{ "R-8 a group with 2000 children, off and on", many_children },
-	{ "R-8 whoever makes a group pays for its memory", paid },
+	{ "R-8 the memory of a group is charged to the cgroup that makes it", paid },
 };
 
 int main(int argc, char **argv)

@@ -3,7 +3,7 @@
  * What tasks take along when they move from one cgroup to another, and groups that are
  * switched off and on meanwhile.
  *
- * Whoever watches is on the last CPU and the loads are on CPU 0, which is the
+ * The watcher is on the last CPU and the loads are on CPU 0, which is the
  * same one if there is only one.
  */
 #include <errno.h>
@@ -16,7 +16,7 @@
 #include "psi_trigger_util.h"
 
 /*
- * Percent. Who runs is decided at ticks of 4 ms, and a task that has just been
+ * Percent. The scheduler decides at ticks of 4 ms, and a task that has just been
  * moved may have one more turn than its share.
  */
 #define TOLERANCE	2.0
@@ -231,7 +231,7 @@ static enum psi_result move_across_levels(void)
 
 #define NR_THREADS	3
 
-/* Known to those who move them; 0 while it has not started. */
+/* For the movers; 0 while it has not started. */
 struct spinning_process {
 	atomic_int tid[NR_THREADS];
 };

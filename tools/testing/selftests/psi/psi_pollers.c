@@ -79,7 +79,7 @@ static enum psi_result closed(void)
 	return PSI_PASS;
 }
 
-/* Who has an event to take is not looked at, until he does. */
+/* A trigger with an event is not looked at until the event is taken. */
 static enum psi_result untaken(void)
 {
 	int fd = contended_trigger();

@@ -7,7 +7,7 @@
  * by its cpu.max or that of a group above. There it is known only when it ends, so the
  * two may differ by a period.
  *
- * Loads are on CPU 0. Who watches is on the last one, which is the same one if there is
+ * Loads are on CPU 0. The watcher is on the last one, which is the same one if there is
  * only one.
  */
 #include <poll.h>
@@ -24,7 +24,7 @@
 
 /*
  * Percent. A task is throttled at the next tick, of 4 ms or less, and gets that much
- * less in the next period; who watches needs the CPU now and then.
+ * less in the next period; the watcher needs the CPU now and then.
  */
 #define TOLERANCE	6.0
 
@@ -316,7 +316,7 @@ static const struct quota_case limit_and_contention = { {
 	{ "parent/other", { 20, 0 }, { 20, 0 }, .tasks = 1 },
 } };
 
-/* Who waits behind somebody who is not held back does not make that a quota's. */
+/* A task that waits behind one that is not held back does not make that a quota's. */
 static const struct quota_case contention_beside_a_limit = { {
 	{ "parent", { 100, 0 }, { 0, 0 } },
 	{ "parent/limited", { ANY, 80 }, { ANY, 80 }, .quota = 10, .tasks = 1 },
@@ -335,7 +335,7 @@ static const struct quota_case outer_limit = { {
 } };
 
 /*
- * Both are used up, one after the other: 30 % for two who take turns, of whom one has
+ * Both are used up, one after the other: 30 % for two tasks that take turns, of which one has
  * no more than 10 %.
  */
 static const struct quota_case both_limits = { {
@@ -482,7 +482,7 @@ static void wake_often(void *unused)
 		sleep_ms(7);
 }
 
-/* Whoever wakes up there is held back as well. */
+/* A task that wakes up there is held back as well. */
 static void one_that_wakes_up(const struct made *made)
 {
 	start_in_group(made->group[0], 0, wake_often, NULL);
@@ -510,7 +510,7 @@ static const struct quota_case class_changes = { {
 	{ "limited", { 0, 80 }, { 0, 80 }, .quota = 20, .tasks = 1 },
 }, real_time_for_a_while };
 
-/* A service with next to nothing: its pressure is as before, and wakes who waits for it. */
+/* A service with next to nothing: its pressure is as before, and wakes its pollers. */
 static enum psi_result pressure_is_as_before(void)
 {
 	const char *group = one_that_spins(2);
@@ -530,8 +530,8 @@ static const struct psi_case cases[] = {
 	{ "R-19 a limit holds back its group, and all above and below",
 	  QUOTA_CASE(limit_above_task_group) },
 	{ "R-19 the same without a task group below", QUOTA_CASE(limit_above_no_task_group) },
-	{ "R-19 two who compete: contention", QUOTA_CASE(contention) },
-	{ "R-19 one who competes and has a limit: both", QUOTA_CASE(limit_and_contention) },
+	{ "R-19 two tasks that compete: contention", QUOTA_CASE(contention) },
+	{ "R-19 a task that competes and has a limit: both", QUOTA_CASE(limit_and_contention) },
 	{ "R-19 contention of others beside a limit", QUOTA_CASE(contention_beside_a_limit) },
 	{ "R-19 two limits, the inner one is used up", QUOTA_CASE(inner_limit) },
 	{ "R-19 two limits, the outer one is used up", QUOTA_CASE(outer_limit) },

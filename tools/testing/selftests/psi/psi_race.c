@@ -223,7 +223,7 @@ static const struct psi_case cases[] = {
 	       .racers = { move_tasks, toggle, read_files }, .ms = RACE_MS,
 	       .needed = DEED(HOTPLUGS) | DEED(MOVES) | DEED(TOGGLES)) },
 	{ "R-19 R-14 quotas against everything", quotas_against_everything },
-	/* Tasks that are held back, moved and killed in the midst of it, and those who look. */
+	/* Tasks that are held back, moved and killed in the midst of it, and readers. */
 	{ "R-19 R-14 causes against everything",
 	  RACE(SIX_GROUPS, .sleepers = 2, .memory_users = 3,
 	       .racers = { move_tasks, toggle, make_and_remove, read_causes, read_causes },

@@ -117,13 +117,13 @@ static void write_triggers(void)
 /*
  * The first trigger may need a thread, and for as long as it takes to make one
  * no lock is held. Just then the group is switched off, which ends the file, and
- * others are opened, which get what memory the file had. Whoever still writes
+ * others are opened, which get what memory the file had. A racer that still writes
  * there gives them a trigger that they have not asked for.
  */
 #define NR_OTHERS	8
 #define KTHREADD	2
 
-/* Who makes threads, comes after everybody else. */
+/* The racer that makes threads comes after all others. */
 static int set_kthreadd_policy(int policy)
 {
 	struct sched_param param = { .sched_priority = 0 };
@@ -252,7 +252,7 @@ static void *sleep_in_poll(void *sleeper)
 	return NULL;
 }
 
-/* A group, somebody who waits there, and no such group any more. */
+/* A group, a poller of it, and no such group any more. */
 static void wake_by_removal(const char *group, int round)
 {
 	static int (* const ways[])(int fd, int ms) = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Races in groups, for the PSI selftests: what racers do to them, who is in them, and what
+ * Races in groups, for the PSI selftests: what racers do to them, which tasks are in them, and what
  * has to be so when it is over. The racers are loads (see psi_util.h), so each is killed in
  * the midst of what it is doing.
  */

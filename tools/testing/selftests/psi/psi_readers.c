@@ -19,7 +19,7 @@
 
 /*
  * So that the CPU has the same to do either way, each turn takes the same time: what the
- * reading has left of it is spun away. And it begins when it is due, whoever runs, and ends
+ * reading has left of it is spun away. And it begins when it is due, whatever runs, and ends
  * before anybody else runs: a lazy kernel lets a system call end first, but not a loop.
  */
 #define TURN_NS		(300 * NSEC_PER_USEC)
@@ -310,7 +310,7 @@ static void stop_and_go(void *reader)
 	}
 }
 
-/* What is held by somebody who waits for his CPU: seconds, where a lock is. */
+/* What a task holds that waits for its CPU: seconds, where that is a lock. */
 static enum psi_result nobody_waits(void)
 {
 	__u64 end = now_ns() + WATCH_MS * NSEC_PER_MSEC, from, worst = 0;

@@ -55,7 +55,7 @@ static inline bool open_ring(struct psi_ring *r, unsigned int flags)
 	return true;
 }
 
-/* From now on, who works for the thread is on that CPU; 0 or -1. */
+/* From now on, the thread's workers are on that CPU; 0 or -1. */
 static inline int pin_workers(const struct psi_ring *r, int cpu)
 {
 	cpu_set_t set;

@@ -137,7 +137,7 @@ static void ask_for_ever(void *arg)
 
 /*
  * Somebody takes away, by a file of another group, what that group uses in rounds with a
- * pause. What he does has a line of its own, and he is not stalled.
+ * pause. That has a line of its own, and is no stall of the task that does it.
  */
 static struct agent *start_agent(const struct agent_case *how, unsigned int user_pause_ms,
 				 unsigned int pause_ms)
@@ -172,7 +172,7 @@ static enum psi_result asked_by(const void *agent_case)
 	EXPECT(!read_group(a->group, PSI_MEMORY, &sample), "cannot read");
 	EXPECT(!sample.some.total && !sample.full.total, "it counts as a stall: %llu us",
 	       sample.some.total);
-	/* He who has to get it back is another matter. */
+	/* The task that has to get it back is another matter. */
 	expect_growth(a->victim, &nothing, BIT(c->must), BIT(SWAPIN));
 	return PSI_PASS;
 }

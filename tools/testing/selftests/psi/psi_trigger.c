@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Triggers: what may be written, and who may write it. Which events come of it, and when,
+ * Triggers: what may be written, and by which user. Which events come of it, and when,
  * is looked at in psi_events.c.
  */
 #include <fcntl.h>
@@ -42,7 +42,7 @@ static int open_cpu(int flags)
 
 static const char good[] = "some 100000 1000000";
 
-/* For whoever has CAP_SYS_RESOURCE. */
+/* With CAP_SYS_RESOURCE. */
 static const char short_window[] = "some 10000 100000";
 
 /* A text as it can be printed. */
@@ -390,7 +390,7 @@ static enum psi_result cpu_full(void)
 	return PSI_PASS;
 }
 
-/* ---- who may ---- */
+/* ---- privilege ---- */
 
 /* 0 or -errno, when somebody without privileges does it all. */
 static int write_as_nobody(const char *text)

@@ -41,7 +41,7 @@ struct events {
 
 void note_event(struct events *events, __u64 now);
 
-/* The priority of who watches events. */
+/* The priority of the watcher of events. */
 #define URGENT		10
 
 /*
@@ -66,7 +66,7 @@ int contended_trigger(void);
 void contend_in_bursts(int cpu, __u64 start, unsigned int ms,
 		       unsigned int period_ms);
 
-/* Who waits for a disk is the only one to stall for it, and needs no CPU. */
+/* Only the task that waits for a disk stalls for it, and it needs no CPU. */
 void stall_on(int cpu, const char *disk, unsigned int ms);
 
 /* ---- the kernel's side ---- */

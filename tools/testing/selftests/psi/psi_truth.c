@@ -126,7 +126,7 @@ static const struct load loads[] = {
 	{ PSI_CPU, .start = start_cpu, .stalled_us = cpu_stalled_us },
 };
 
-/* ---- who looks ---- */
+/* ---- readers and triggers ---- */
 
 static void read_all_the_time(void *load)
 {
@@ -234,7 +234,7 @@ static enum psi_result killed_in_time(void)
 	return PSI_PASS;
 }
 
-/* Who has thresholds that were set by it may have the sum that others have, over 2 s. */
+/* For thresholds that were set by it: the sum that other kernels have, over 2 s. */
 #define WEIGHTS	"/proc/sys/kernel/psi_interval_weights"
 
 static enum psi_result the_usual_sum(void)

@@ -225,8 +225,8 @@ static void wait_for_two(void *arg)
 }
 
 /*
- * A worker begins the read, because it is linked to what the worker did before. Who is
- * asleep by then stays unmarked, so this one is late to wait.
+ * A worker begins the read, because it is linked to what the worker did before. A task
+ * that is asleep by then stays unmarked, so this one is late to wait.
  */
 static void wait_for_worker(void *arg)
 {
@@ -285,7 +285,7 @@ static enum psi_result thread_submits(void)
 
 /* ---- files that a program serves ---- */
 
-/* Direct, as the page cache does not know who waits. */
+/* Direct, as the page cache does not know which task waits. */
 static void read_served(void *arg)
 {
 	struct io_uring_sqe sqe;
@@ -331,14 +331,14 @@ static const struct psi_case cases[] = {
 	  WAIT(read_beside_recv, REQUEST_MS, 100) },
 	{ "R-9 io_uring: no more when the read is done",
 	  WAIT(read_beside_recv, REQUEST_MS, 0, .kind = 1) },
-	{ "R-9 io_uring: but so it remains to who is not woken",
+	{ "R-9 io_uring: but so it remains to a task that is not woken",
 	  WAIT(wait_for_two, REQUEST_MS, 100, DEFERRED) },
 	{ "R-9 io_uring: a read that has not begun is none", WAIT(link_read, REQUEST_MS, 0) },
 	{ "R-9 io_uring: nor is one in another ring", WAIT(wait_elsewhere, 4 * WATCH_MS, 0) },
 	{ "R-9 io_uring: one that a worker begins, linked, is a stall",
 	  WAIT(wait_for_worker, 4 * WATCH_MS, 100) },
 	{ "R-9 io_uring: one that a thread submits (SQPOLL) is none", thread_submits },
-	{ "R-9 io_uring: but it is to who has used another ring",
+	{ "R-9 io_uring: but it is to a task that has used another ring",
 	  WAIT(wait_for_thread, 4 * WATCH_MS, 100, IORING_SETUP_SQPOLL) },
 	{ "R-9 io_uring: direct I/O of fuse is none", FLAGS(served, 0) },
 	{ "R-9 io_uring: nor is it if a worker begins it", FLAGS(served, IOSQE_ASYNC) },

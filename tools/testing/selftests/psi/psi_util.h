@@ -41,7 +41,7 @@ struct psi_case {
 /*
  * Runs the cases whose names begin with one of the words of @argv, all of them
  * if there are none. Whatever a case has started or set up is gone before the
- * next one begins. Who is not root gets none of it.
+ * next one begins. It runs none of them if it is not root.
  */
 int psi_main(int argc, char **argv, const struct psi_case *cases, size_t count);
 

@@ -56,7 +56,7 @@ static int open_place(enum place place, const char *group)
 	}
 }
 
-/* ---- who waits there ---- */
+/* ---- waiters ---- */
 
 /* A process that waits in one way for a file, and what it has seen. */
 struct seat {
@@ -192,7 +192,7 @@ static enum psi_result told_by(const void *arg)
 	return PSI_PASS;
 }
 
-/* Whoever asks first has the event, and the end is everybody's. */
+/* The first poller gets the event, and all of them see the end. */
 static enum psi_result one_file_in_all_ways(void)
 {
 	struct seat *seats = shared_alloc((nr_ways + 1) * sizeof(*seats)), *other;
