@@ -161,6 +161,13 @@ test-debian: tree ## run programs of Debian there, with its kernel and with ours
 	@$(part) debian "programs of Debian with both kernels" scripts/test/debian || true
 	@$(call tally,debian)
 
+deb-tools: ## packages of psitop, psi-wait and ksamplingd-top alone, for any kernel: a minute
+	@scripts/deb-tools
+
+test-deb-tools: deb-tools ## install, use and remove them in a Debian 12 and a Debian 13
+	@$(part) deb-tools "packages of the tools" scripts/test/deb-tools || true
+	@$(call tally,deb-tools)
+
 release: deb ## build/release: what a version consists of, with checksums
 	@$(MAKE) --no-print-directory patch BASES=all
 	@scripts/release
@@ -221,6 +228,6 @@ test-prefixes: kernel
 
 .PHONY: help run container pebs pebs-guest pebs-hour shell test test-full soak check tools kunit selftest \
 	prefixes mutations mutations-guest test-base bench bench-pebs bench-tiers variants tree kernel initramfs \
-	base-kernel debug-kernel kasan-kernel series patch deb test-deb test-debian release apply clean setup refresh test-lab test-series \
-	test-check test-kunit test-selftest test-debug test-kasan test-default-off test-apply \
+	base-kernel debug-kernel kasan-kernel series patch deb test-deb deb-tools test-deb-tools test-debian \
+	release apply clean setup refresh test-lab test-series test-check test-kunit test-selftest test-debug test-kasan test-default-off test-apply \
 	test-patch test-prefixes test-mutations test-mutations-guest test-pebs test-seed test-abi test-longterm test-tools
