@@ -78,6 +78,8 @@
 #include "psi_hooks.h"
 #include "psi_trigger.h"
 
+#include <trace/events/psi.h>
+
 #include "psi_node.c"
 
 /* Version of the series, for bug reports. */
@@ -279,12 +281,10 @@ static noinline void write_change_slowly(struct rq *rq, struct psi_change c, u32
 	write_end_notify(rq, c.node, psi_node_change(c, now));
 }
 
-/* Nearly all changes end in @node. */
-static __always_inline void write_change(struct rq *rq, struct psi_node *node, u32 old,
-					 u32 new, u32 now)
+/* Nearly all changes end in @node. @rare: it is known that rare bits change. */
+static __always_inline void write_change_bits(struct rq *rq, struct psi_node *node, u32 old,
+					      u32 new, u32 now, bool rare)
 {
-	/* Rare bits are counted inline only if the compiler knows that they change. */
-	const bool rare = __builtin_constant_p(is_rare(old, new)) && is_rare(old, new);
 	u32 before, notify;
 
 	if (!node || old == new)
@@ -309,6 +309,12 @@ static __always_inline void write_change(struct rq *rq, struct psi_node *node, u
 		}
 	}
 	nodes_write_end(rq);
+}
+
+static __always_inline void write_change(struct rq *rq, struct psi_node *node, u32 old,
+					 u32 new, u32 now)
+{
+	write_change_bits(rq, node, old, new, now, false);
 }
 
 static __always_inline void write_switch(struct rq *rq, struct psi_change from,

@@ -412,6 +412,7 @@ static void late_growth_fills_the_last_periods(struct kunit *test)
 	int i, n, p, periods;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		memset(group, 0, sizeof(*group));
 		psi_group_init(group, NULL, NULL, c->start);
 		growth[PSI_IO_SOME] = cases[i].growth;
 		psi_fold_account(&group->fold, c->start + cases[i].late, growth);
@@ -554,6 +555,7 @@ static void no_group_is_between_two_folds(struct kunit *test)
 
 	for (ms = 0; ms < 2000; ms += 3) {
 		made = c->start + ms * NSEC_PER_MSEC;
+		memset(group, 0, sizeof(*group));
 		psi_group_init(group, NULL, NULL, made);
 		group->fold.avgs_due = psi_first_due(made, c->start + PSI_PERIOD_NS);
 		KUNIT_EXPECT_GT(test, group->fold.avgs_due, made + PSI_PERIOD_NS / 2);

@@ -22,11 +22,12 @@
  * at once: 64 bytes a CPU, where a node has 128. Shards are allocated with the group, as
  * nothing can be allocated where a stall begins.
  *
- * The first half is pure: it knows no tasks, and is told the time. That is the
- * clock of a CPU where a section begins and ends, and local_clock() for a reader. Clocks
- * of two CPUs may differ a little; a section ends no earlier than it has begun.
+ * All but the end of this file is pure: it knows no tasks, and is told the time. That is the
+ * clock of a CPU where a section begins and ends (psi_hooks.c has that), and local_clock()
+ * for a reader. Clocks of two CPUs may differ a little; a section ends no earlier than it has
+ * begun.
  *
- * Locking: psi_cause_shard::lock is for those who write, and a leaf, taken under a rq lock.
+ * Locking: psi_cause_shard::lock is for writers, and a leaf, taken under a rq lock.
  * Readers go by psi_cause_shard::seq, so that they hold up neither sections nor each
  * other. psi_causes::lock is for what is shown; nothing is taken under it.
  * psi_causes_hide() and handing over at rmdir are under cgroup_mutex. psi_task::cause is
@@ -64,50 +65,6 @@ static const char * const psi_cause_names[] = {
 	[PSI_CAUSE_REQUESTED_RECLAIM]	= "requested_reclaim",
 };
 
-/* ------------------------------ Sections ------------------------------ */
-
-static struct psi_cause_open *open_of(struct psi_cause_shard *shard, enum psi_cause cause)
-{
-	return &shard->open[cause - 1];
-}
-
-static __always_inline void write_begin(struct psi_cause_shard *shard, enum psi_cause cause,
-					u64 now)
-{
-	struct psi_cause_open *open = open_of(shard, cause);
-
-	raw_spin_lock(&shard->lock);
-	write_seqcount_begin(&shard->seq);
-	open->active++;
-	open->total -= now;
-	WRITE_ONCE(shard->used, true);
-	write_seqcount_end(&shard->seq);
-	raw_spin_unlock(&shard->lock);
-}
-
-/* Return: length of the section, ns. */
-static __always_inline u64 write_end(struct psi_cause_shard *shard, enum psi_cause cause,
-				     u64 begun, u64 now)
-{
-	struct psi_cause_open *open = open_of(shard, cause);
-	u64 ns;
-
-	now = max(now, begun);
-	ns = now - begun;
-
-	raw_spin_lock(&shard->lock);
-	write_seqcount_begin(&shard->seq);
-	open->active--;
-	open->count++;
-	open->total += now;
-	if (unlikely(ns > open->max))
-		open->max = ns;
-	write_seqcount_end(&shard->seq);
-	raw_spin_unlock(&shard->lock);
-
-	return ns;
-}
-
 /* ----------------------------- Adding up ----------------------------- */
 
 /* What there is of a cause at the time @now. */
@@ -129,7 +86,7 @@ static void sum_add(struct psi_cause_sum *sum, struct psi_cause_sum more)
 
 /**
  * psi_causes_init - initialise the causes of a group
- * @causes:    of the group
+ * @causes:    of the group, zeroed
  * @shards:    zeroed
  * @nr_shards: how many
  * @above:     of the group above, which stays at least as long, or NULL
@@ -139,7 +96,6 @@ void psi_causes_init(struct psi_causes *causes, struct psi_cause_shard *shards,
 {
 	unsigned int i;
 
-	memset(causes, 0, sizeof(*causes));
 	for (i = 0; i < nr_shards; i++) {
 		raw_spin_lock_init(&shards[i].lock);
 		seqcount_raw_spinlock_init(&shards[i].seq, &shards[i].lock);
@@ -301,102 +257,20 @@ void psi_causes_hide(struct psi_causes *causes, const struct psi_cause_sum sums[
 	raw_spin_unlock(&causes->lock);
 }
 
-/* ------------------------------- Tasks ------------------------------- */
+/* ------------------------------ Trace events ------------------------------ */
 
 /* Out of line, with all that they have to look up. */
-static noinline void trace_begin(const struct task_struct *p)
+void psi_cause_trace_begin(const struct task_struct *p)
 {
 	trace_psi_stall_begin(p->psi.group->id, p->pid, psi_cause_names[p->psi.cause]);
 }
 
-static noinline void trace_end(const struct task_struct *p, enum psi_cause cause, u64 ns)
+void psi_cause_trace_end(const struct task_struct *p, u64 ns)
 {
-	trace_psi_stall_end(p->psi.group->id, p->pid, psi_cause_names[cause], ns);
+	trace_psi_stall_end(p->psi.group->id, p->pid, psi_cause_names[p->psi.cause], ns);
 }
 
-static __always_inline void begin_here(struct task_struct *p, unsigned int cpu, u64 now)
-{
-	struct psi_cause_shard *shard =
-		&p->psi.group->causes.shards[cpu / PSI_CPUS_PER_SHARD];
-
-	p->psi.cause_begun = now;
-	p->psi.cause_shard = shard;
-	write_begin(shard, p->psi.cause, now);
-	if (trace_psi_stall_begin_enabled())
-		trace_begin(p);
-}
-
-static __always_inline void end_here(struct task_struct *p, u64 now)
-{
-	enum psi_cause cause = p->psi.cause;
-	u64 ns = write_end(p->psi.cause_shard, cause, p->psi.cause_begun, now);
-
-	if (trace_psi_stall_end_enabled())
-		trace_end(p, cause, ns);
-}
-
-/**
- * psi_cause_begin - a section of a task begins
- * @p:     the current task, in no section
- * @cause: why, not PSI_CAUSE_NONE
- * @cpu:   the CPU of the runqueue that it belongs to
- * @now:   its clock, ns
- *
- * Context: rq lock held.
- */
-void psi_cause_begin(struct task_struct *p, enum psi_cause cause, unsigned int cpu, u64 now)
-{
-	p->psi.cause = cause;
-	if (likely(!(p->psi.flags & PSI_TASK_EXEMPT)))
-		begin_here(p, cpu, now);
-}
-
-/**
- * psi_cause_end - the section that a task is in ends
- * @p:   the task, current or dead, in the group in which the section began
- * @now: clock of its runqueue, ns
- *
- * Context: rq lock held.
- */
-void psi_cause_end(struct task_struct *p, u64 now)
-{
-	if (likely(p->psi.cause_shard)) {
-		end_here(p, now);
-		p->psi.cause_shard = NULL;
-	}
-	p->psi.cause = PSI_CAUSE_NONE;
-}
-
-/**
- * psi_cause_move - move a task and its section to another group
- * @p:     the task, in a section that is recorded; while it runs, it sees the section go on
- * @group: the other group
- * @cpu:   the CPU of the runqueue that it belongs to
- * @now:   its clock, ns
- *
- * Context: rq lock held.
- */
-void psi_cause_move(struct task_struct *p, struct psi_group *group, unsigned int cpu, u64 now)
-{
-	end_here(p, now);
-	p->psi.group = group;
-	begin_here(p, cpu, now);
-}
-
-#if IS_ENABLED(CONFIG_PSI_KUNIT_TEST)
-
-/* For tests of sections without tasks; interrupts are off. */
-void psi_cause_test_begin(struct psi_cause_shard *shard, enum psi_cause cause, u64 now)
-{
-	write_begin(shard, cause, now);
-}
-
-u64 psi_cause_test_end(struct psi_cause_shard *shard, enum psi_cause cause, u64 begun, u64 now)
-{
-	return write_end(shard, cause, begun, now);
-}
-
-#endif /* CONFIG_PSI_KUNIT_TEST */
+/* ------------------------------ Groups and files ------------------------------ */
 
 /**
  * psi_cause_nr_shards - number of shards of a group

@@ -6,10 +6,12 @@
 #define _KERNEL_SCHED_PSI_CAUSE_H
 
 #include <linux/cache.h>
+#include <linux/compiler.h>
 #include <linux/gfp_types.h>
+#include <linux/minmax.h>
 #include <linux/psi_types.h>
-#include <linux/seqlock_types.h>
-#include <linux/spinlock_types.h>
+#include <linux/seqlock.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
 
 #define PSI_NR_CAUSES		(PSI_CAUSE_LAST)	/* PSI_CAUSE_NONE is none */
@@ -48,8 +50,8 @@ struct psi_cause_open {
 
 /**
  * struct psi_cause_shard - what some CPUs have written down for a group
- * @lock:    for those who write; with interrupts off
- * @seq:     for those who read
+ * @lock:    for writers; with interrupts off
+ * @seq:     for readers
  * @used:    there is something to be read
  * @open:    by cause, less PSI_CAUSE_NONE
  */
@@ -90,6 +92,60 @@ static inline bool psi_cause_is_stall(enum psi_cause cause)
 	return cause != PSI_CAUSE_NONE && cause != PSI_CAUSE_REQUESTED_RECLAIM;
 }
 
+/**
+ * psi_shard_begin - record that a section begins
+ * @shard: of the group and the CPU
+ * @cause: why, not PSI_CAUSE_NONE
+ * @now:   clock of the CPU, ns
+ *
+ * Context: interrupts off.
+ */
+static __always_inline void psi_shard_begin(struct psi_cause_shard *shard,
+					    enum psi_cause cause, u64 now)
+{
+	struct psi_cause_open *open = &shard->open[cause - 1];
+
+	raw_spin_lock(&shard->lock);
+	write_seqcount_begin(&shard->seq);
+	open->active++;
+	open->total -= now;
+	WRITE_ONCE(shard->used, true);
+	write_seqcount_end(&shard->seq);
+	raw_spin_unlock(&shard->lock);
+}
+
+/**
+ * psi_shard_end - record that a section ends
+ * @shard: where it has begun
+ * @cause: why, not PSI_CAUSE_NONE
+ * @begun: when it has begun, ns
+ * @now:   clock of the CPU, ns; if that is another one's, it may be a little behind
+ *
+ * Context: interrupts off.
+ * Return: length of the section, ns.
+ */
+static __always_inline u64 psi_shard_end(struct psi_cause_shard *shard, enum psi_cause cause,
+					 u64 begun, u64 now)
+{
+	struct psi_cause_open *open = &shard->open[cause - 1];
+	u64 ns;
+
+	now = max(now, begun);
+	ns = now - begun;
+
+	raw_spin_lock(&shard->lock);
+	write_seqcount_begin(&shard->seq);
+	open->active--;
+	open->count++;
+	open->total += now;
+	if (unlikely(ns > open->max))
+		open->max = ns;
+	write_seqcount_end(&shard->seq);
+	raw_spin_unlock(&shard->lock);
+
+	return ns;
+}
+
 /* without tasks */
 void psi_causes_init(struct psi_causes *causes, struct psi_cause_shard *shards,
 		     unsigned int nr_shards, struct psi_causes *above);
@@ -97,13 +153,10 @@ void psi_causes_add(struct psi_causes *causes, u64 (*clock)(void), struct psi_ca
 void psi_causes_hand_over(struct psi_causes *causes, u64 (*clock)(void));
 void psi_causes_show(struct psi_causes *causes, struct psi_cause_sum sums[]);
 void psi_causes_hide(struct psi_causes *causes, const struct psi_cause_sum sums[]);
-void psi_cause_test_begin(struct psi_cause_shard *shard, enum psi_cause cause, u64 now);
-u64 psi_cause_test_end(struct psi_cause_shard *shard, enum psi_cause cause, u64 begun, u64 now);
 
-/* sections of tasks; for psi.c */
-void psi_cause_begin(struct task_struct *p, enum psi_cause cause, unsigned int cpu, u64 now);
-void psi_cause_end(struct task_struct *p, u64 now);
-void psi_cause_move(struct task_struct *p, struct psi_group *group, unsigned int cpu, u64 now);
+/* trace events; the section is still, or already, that of p->psi.cause */
+void psi_cause_trace_begin(const struct task_struct *p);
+void psi_cause_trace_end(const struct task_struct *p, u64 ns);
 
 /* groups */
 unsigned int psi_cause_nr_shards(void);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests of psi_cause.c: sections, readers and groups above groups. The clock is an
+ * KUnit tests of psi_cause.[ch]: sections, readers and groups above groups. The clock is an
  * argument, and nothing here is a task. See psi_cause_live_test.c for tasks.
  */
 #include <kunit/test.h>
@@ -93,7 +93,7 @@ static void begin(struct psi_cause_shard *shard, enum psi_cause cause, u64 now)
 	unsigned long flags;
 
 	local_irq_save(flags);
-	psi_cause_test_begin(shard, cause, now);
+	psi_shard_begin(shard, cause, now);
 	local_irq_restore(flags);
 }
 
@@ -103,7 +103,7 @@ static u64 end(struct psi_cause_shard *shard, enum psi_cause cause, u64 begun, u
 	u64 ns;
 
 	local_irq_save(flags);
-	ns = psi_cause_test_end(shard, cause, begun, now);
+	ns = psi_shard_end(shard, cause, begun, now);
 	local_irq_restore(flags);
 	return ns;
 }

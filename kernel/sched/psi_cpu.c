@@ -43,7 +43,7 @@ void psi_move_task(struct task_struct *p, struct psi_group *group)
 		if (p->psi.group != group) {
 			now = update_now(scope.rq);
 			if (unlikely(p->psi.cause_shard))
-				psi_cause_move(p, group, cpu_of(scope.rq), scope.rq->clock);
+				section_move(scope.rq, p, group);
 			p->psi.group = group;
 			recount(scope.rq, p, now);
 		}

@@ -545,7 +545,7 @@ subsys_initcall(psi_fold_init);
 
 /**
  * psi_group_init - initialise a group
- * @group:  the group
+ * @group:  the group, zeroed
  * @nodes:  its nodes
  * @active: room for a mask of CPUs, all clear
  * @now:    local_clock(), ns
@@ -553,7 +553,6 @@ subsys_initcall(psi_fold_init);
 void psi_group_init(struct psi_group *group, struct psi_node __percpu *nodes,
 		    struct cpumask *active, u64 now)
 {
-	memset(group, 0, sizeof(*group));
 	group->nodes = nodes;
 	group->acct_group = group;
 	group->active = active;

@@ -267,20 +267,69 @@ void __psi_wake_migrate(struct task_struct *p)
 		unaccount_sleeper(p);
 }
 
+/* ------------------------ Memory stall sections ------------------------ */
+
+/* Here and below: rq->clock is up to date. */
+static __always_inline void section_begin_here(struct rq *rq, struct task_struct *p)
+{
+	struct psi_cause_shard *shards = p->psi.group->causes.shards;
+
+	p->psi.cause_begun = rq->clock;
+	p->psi.cause_shard = &shards[(unsigned int)cpu_of(rq) / PSI_CPUS_PER_SHARD];
+	psi_shard_begin(p->psi.cause_shard, p->psi.cause, rq->clock);
+	if (trace_psi_stall_begin_enabled())
+		psi_cause_trace_begin(p);
+}
+
+static __always_inline void section_end_here(struct rq *rq, struct task_struct *p)
+{
+	u64 ns = psi_shard_end(p->psi.cause_shard, p->psi.cause, p->psi.cause_begun, rq->clock);
+
+	if (trace_psi_stall_end_enabled())
+		psi_cause_trace_end(p, ns);
+}
+
+/* The current task, which is in none, begins a section; @cause is not PSI_CAUSE_NONE. */
+static __always_inline void section_begin(struct rq *rq, struct task_struct *p,
+					  enum psi_cause cause)
+{
+	p->psi.cause = cause;
+	if (likely(!(p->psi.flags & PSI_TASK_EXEMPT)))
+		section_begin_here(rq, p);
+}
+
+/* The task, current or dead, is in the group in which its section began. */
+static __always_inline void section_end(struct rq *rq, struct task_struct *p)
+{
+	if (likely(p->psi.cause_shard)) {
+		section_end_here(rq, p);
+		p->psi.cause_shard = NULL;
+	}
+	p->psi.cause = PSI_CAUSE_NONE;
+}
+
+/* The task is in a section that is recorded. While it runs, it sees the section go on. */
+static void section_move(struct rq *rq, struct task_struct *p, struct psi_group *group)
+{
+	section_end_here(rq, p);
+	p->psi.group = group;
+	section_begin_here(rq, p);
+}
+
 /* End a section that its task will not end. Takes the rq lock. */
-static void end_cause(struct task_struct *p)
+static void end_section(struct task_struct *p)
 {
 	struct rq *rq = task_rq(p);
 
 	guard(rq_lock_irqsave)(rq);
 	update_rq_clock(rq);
-	psi_cause_end(p, rq->clock);
+	section_end(rq, p);
 }
 
 void __psi_task_dead(struct task_struct *p)
 {
 	if (unlikely(p->psi.cause_shard))
-		end_cause(p);
+		end_section(p);
 	if (unlikely(p->psi.contrib))
 		unaccount_sleeper(p);
 }
@@ -309,13 +358,13 @@ static __always_inline void toggle_current(u8 flags, u32 old, u32 new, enum psi_
 	rq = this_rq_lock_irq(&rf);
 	now = update_now(rq);
 	if (was != PSI_CAUSE_NONE)
-		psi_cause_end(p, rq->clock);
+		section_end(rq, p);
 	if (cause != PSI_CAUSE_NONE)
-		psi_cause_begin(p, cause, cpu_of(rq), rq->clock);
+		section_begin(rq, p, cause);
 	p->psi.flags ^= flags;
 	if (likely(p->psi.contrib == old && psi_task_contrib(p->psi.flags) == new)) {
 		set_contrib(rq, p, new);
-		write_change(rq, p->psi.node, old, new, now);
+		write_change_bits(rq, p->psi.node, old, new, now, old != new);
 	} else {
 		account_current(rq, now);
 	}
