@@ -376,7 +376,8 @@ static bool one_batch(struct ks_batch *b)
 	bool any;
 	u32 i;
 
-	ks_rate_fill(&ks_rate, READ_ONCE(ks_promote_knobs.mb_per_s), ks_returns.shift, ktime_get_ns());
+	ks_rate_fill(&ks_rate, READ_ONCE(ks_promote_knobs.mb_per_s), ks_returns.shift,
+		     ktime_get_ns());
 	any = gather(b);
 	for (i = 0; i < b->nr; i++)
 		if (!b->item[i].sent)
