@@ -137,6 +137,24 @@ static void one_event_a_window(struct kunit *test)
 	}
 }
 
+/* The same, where the poller checks the window at each sample because of other triggers. */
+static void one_event_a_window_beside_others(struct kunit *test)
+{
+	struct alone *a = new_trigger(test, 500 * MS, 1000 * MS, 0);
+	u64 now, last = 0;
+	int events = 0;
+
+	for (now = BEGIN; now <= BEGIN + 12 * S; now += 100 * MS) {
+		if (!psi_track_sample(&a->track, now, now - BEGIN) ||
+		    !psi_window_check(&a->window, &a->track, &a->stall))
+			continue;
+		if (events++)
+			KUNIT_EXPECT_EQ(test, now - last, S);
+		last = now;
+	}
+	KUNIT_EXPECT_EQ(test, events, 12);
+}
+
 /* The second burst comes too soon. Its event waits, and is not lost. */
 static void held_back_event_comes(struct kunit *test)
 {
@@ -450,6 +468,8 @@ static struct kunit_case psi_window_cases[] = {
 	  .generate_params = between_gen_params },
 	{ .name = "R-13 stalled all the time: one event a window",
 	  .run_case = one_event_a_window },
+	{ .name = "R-13 one event a window, beside other triggers",
+	  .run_case = one_event_a_window_beside_others },
 	{ .name = "R-13 an event that is held back comes in time",
 	  .run_case = held_back_event_comes },
 	{ .name = "R-13 one burst is one event", .run_case = one_burst_is_one_event },
