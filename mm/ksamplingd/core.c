@@ -43,6 +43,7 @@
 #include <trace/events/ksamplingd.h>
 
 #include "internal.h"
+#include "reads.h"
 #include "record.h"
 
 #define IDLE_MS		1000	/* the sleep while nothing is sampled */
@@ -74,13 +75,19 @@ struct ks_counts ks_counts[KS_MAX_EVENTS];
 /**
  * struct ks_cpu - the rings of a CPU
  * @ring:   one for each event of the source
+ * @reads:  when its events are read
+ * @event:  index of the one that is read next
  * @visits: how often the rings have been drained
+ * @stale:  it was idle when the periods changed, and has the old ones
  *
  * It has cache lines of its own: the CPU of the thread uses it, not the CPU it describes.
  */
 struct ks_cpu {
 	struct ks_ring ring[KS_MAX_EVENTS];
+	struct ks_reads reads;
+	u32 event;
 	u32 visits;
+	bool stale;
 } ____cacheline_aligned;
 
 static DEFINE_PER_CPU_ALIGNED(struct ks_cpu, ks_cpus);
@@ -98,9 +105,6 @@ static DEFINE_PER_CPU_ALIGNED(struct ks_cpu, ks_cpus);
  * @open:      CPUs whose rings are open
  * @failed:    CPUs for which the log has said that their rings do not open
  * @next:      CPU with which the next round begins
- * @read:      CPU of the event that was read last
- * @read_event: index of that event
- * @reads:     number of CPUs read in this window
  * @usage:     of this window; its wall_ns, run_ns, records, read and made are only set at
  *	       its end
  * @began_ns:  start of the thread
@@ -126,9 +130,6 @@ struct ks_thread {
 	struct cpumask open;
 	struct cpumask failed;
 	int next;
-	int read;
-	u32 read_event;
-	u32 reads;
 	struct ks_usage usage;
 	u64 began_ns;
 	u64 window_ns;
@@ -154,6 +155,12 @@ static struct cpumask ks_gone;
 static u64 run_ns(void)
 {
 	return task_sched_runtime(current);
+}
+
+/* The clock of another CPU may be behind. */
+static u64 since(u64 local_ns)
+{
+	return max_t(s64, local_clock() - local_ns, 0);
 }
 
 static struct ks_ring *ring_of(int cpu, int event)
@@ -202,17 +209,31 @@ static bool show_periods(const struct ks_thread *t)
 	return changed;
 }
 
+static void give_periods(const struct ks_thread *t, int cpu)
+{
+	int e;
+
+	per_cpu(ks_cpus, cpu).stale = false;
+	for (e = 0; e < t->source->nr; e++)
+		ks_ring_set_period(ring_of(cpu, e), period_of(t, t->source->events[e].kind));
+}
+
+/* An idle CPU gets its periods when it is busy again: it would have to wake up for that. */
 static void set_periods(struct ks_thread *t)
 {
-	int cpu, e;
+	u64 from = local_clock();
+	int cpu;
 
 	/* With few possible periods, several levels have the same one. */
 	if (!show_periods(t))
 		return;
-	for_each_cpu(cpu, &t->open)
-		for (e = 0; e < t->source->nr; e++)
-			ks_ring_set_period(ring_of(cpu, e),
-					   period_of(t, t->source->events[e].kind));
+	for_each_cpu(cpu, &t->open) {
+		if (idle_cpu(cpu))
+			per_cpu(ks_cpus, cpu).stale = true;
+		else
+			give_periods(t, cpu);
+	}
+	t->usage.look_ns += since(from);
 	trace_ksamplingd_period(ks_status.period[KS_LOADS], ks_status.period[KS_STORES]);
 	WRITE_ONCE(ks_status.changes, ks_status.changes + 1);
 }
@@ -254,6 +275,9 @@ static int open_cpu(struct ks_thread *t, const struct ks_source *source, int cpu
 			return err;
 		}
 	}
+	per_cpu(ks_cpus, cpu).stale = false;
+	ks_reads_start(&per_cpu(ks_cpus, cpu).reads, cpu, ks_source_reads(source),
+		       knob_ns(&ks_knobs.window_ms));
 	cpumask_set_cpu(cpu, &t->open);
 	cpumask_clear_cpu(cpu, &t->failed);
 	return 0;
@@ -384,14 +408,23 @@ static u64 sum_records(const struct ks_thread *t, u64 records[KS_NR_KINDS])
 	return sum;
 }
 
+static u64 waiting_of(const struct ks_thread *t, int cpu)
+{
+	u64 sum = 0;
+	int e;
+
+	for (e = 0; e < t->source->nr; e++)
+		sum += ks_ring_waits(ring_of(cpu, e));
+	return sum;
+}
+
 static u64 sum_waiting(const struct ks_thread *t)
 {
 	u64 sum = 0;
-	int cpu, e;
+	int cpu;
 
 	for_each_cpu(cpu, &t->open)
-		for (e = 0; e < t->source->nr; e++)
-			sum += ks_ring_waits(ring_of(cpu, e));
+		sum += waiting_of(t, cpu);
 	return sum;
 }
 
@@ -431,14 +464,16 @@ static void set_affinity(void)
 
 static void begin_window(struct ks_thread *t, u64 now, u64 run)
 {
-	int e;
+	int cpu, e;
 
+	for_each_cpu(cpu, &t->open)
+		ks_reads_window(&per_cpu(ks_cpus, cpu).reads, ks_source_reads(t->source),
+				knob_ns(&ks_knobs.window_ms));
 	for (e = 0; e < KS_MAX_EVENTS; e++) {
 		t->enabled_ns[e] = ks_counts[e].enabled_ns;
 		t->running_ns[e] = ks_counts[e].running_ns;
 	}
 	t->usage = (struct ks_usage) {};
-	t->reads = 0;
 	t->window_ns = now;
 	t->run_ns = run;
 	t->read_records = sum_records(t, t->records);
@@ -531,12 +566,6 @@ static void look_around(struct ks_thread *t)
 
 /* --------------------------------- Rounds --------------------------------- */
 
-/* The clock of another CPU may be behind. */
-static u64 since(u64 local_ns)
-{
-	return max_t(s64, local_clock() - local_ns, 0);
-}
-
 /* @fill: fill level of the fullest ring of each kind, permille */
 static void drain_cpu(struct ks_thread *t, int cpu, u64 until, u32 fill[KS_NR_KINDS])
 {
@@ -544,7 +573,8 @@ static void drain_cpu(struct ks_thread *t, int cpu, u64 until, u32 fill[KS_NR_KI
 	struct ks_ring *ring;
 	enum ks_kind kind;
 	/* Events take turns at being first: there may be no time for the others. */
-	u32 first = per_cpu(ks_cpus, cpu).visits++;
+	struct ks_cpu *c = per_cpu_ptr(&ks_cpus, cpu);
+	u32 first = c->visits++;
 	u64 from;
 
 	for (i = 0; i < nr; i++) {
@@ -556,6 +586,12 @@ static void drain_cpu(struct ks_thread *t, int cpu, u64 until, u32 fill[KS_NR_KI
 		from = local_clock();
 		fill[kind] = max(fill[kind], ks_ring_drain(ring, until));
 		t->usage.drain_ns += since(from);
+		/* It has been busy, and may be so for long before it is read. */
+		if (c->stale && !idle_cpu(cpu)) {
+			from = local_clock();
+			give_periods(t, cpu);
+			t->usage.look_ns += since(from);
+		}
 	}
 }
 
@@ -569,58 +605,74 @@ static u32 without_batch(const struct ks_thread *t, u32 fill)
 }
 
 /*
- * Reads one event of the next CPU, a different event than last time. This flushes what
- * the hardware has buffered for all events of that CPU.
+ * Reads one event, which makes the CPU hand over what the hardware has of all of them.
+ * Return: number of records.
  */
-static void read_cpu(struct ks_thread *t)
+static u32 read_event(const struct ks_thread *t, int cpu)
 {
-	int nr = t->source->nr, i;
+	struct ks_cpu *c = per_cpu_ptr(&ks_cpus, cpu);
+	u64 before = waiting_of(t, cpu);
 	struct ks_ring *ring;
+	int i;
 
-	t->read = cpumask_next(t->read, &t->open);
-	if (t->read >= nr_cpu_ids) {
-		t->read = cpumask_first(&t->open);
-		t->read_event++;
-	}
-	for (i = 0; i < nr; i++) {
-		ring = ring_of(t->read, (t->read_event + i) % nr);
+	if (c->stale)
+		give_periods(t, cpu);
+	for (i = 0; i < t->source->nr; i++) {
+		ring = &c->ring[c->event++ % t->source->nr];
 		if (ring->event)
 			break;
 	}
 	ks_ring_read(ring);
+	return waiting_of(t, cpu) - before;
 }
 
-/* Reads as many events as are due by now. */
-static void read_events(struct ks_thread *t)
+/*
+ * An idle CPU has handed over its records when it became idle. Return: number of records
+ * that there were, if they are too many and reads cannot come more often; else 0.
+ */
+static u32 read_cpu(struct ks_thread *t, int cpu, u64 part_ns)
 {
-	u32 reads = ks_source_reads(t->source), due;
-	u64 from;
+	struct ks_reads *r = &per_cpu(ks_cpus, cpu).reads;
+	u64 from = local_clock();
+	u32 found;
 
-	if (!reads)
-		return;
-	due = ks_reads_due(ktime_get_ns() - t->window_ns, knob_ns(&ks_knobs.window_ms),
-			   cpumask_weight(&t->open));
-	/* Spread over the window: at its end it may be too late. */
-	due = DIV_ROUND_UP(due * reads, KS_READS);
-	if (t->reads >= due)
-		return;
+	found = idle_cpu(cpu) ? 0 : read_event(t, cpu);
+	ks_reads_done(r, found, part_ns, knob_ns(&ks_knobs.window_ms));
 	/* Most of this time, the other CPU writes its records to the rings. */
-	from = local_clock();
-	for (; t->reads < due; t->reads++)
-		read_cpu(t);
-	t->usage.drain_ns += since(from);
+	*(ks_reads_is_look(found) ? &t->usage.look_ns : &t->usage.drain_ns) += since(from);
+	return r->late && found > KS_MOST_RECORDS ? found : 0;
 }
 
-/* Rings that are too full lengthen the period before the window ends. */
-static void look_at_fill(struct ks_thread *t, const u32 fill[KS_NR_KINDS])
+/* Return: as read_cpu(), the most of any CPU. */
+static u32 read_events(struct ks_thread *t)
+{
+	u64 part_ns = ktime_get_ns() - t->window_ns;
+	u32 most = 0;
+	int cpu;
+
+	for_each_cpu(cpu, &t->open) {
+		if (part_ns < per_cpu(ks_cpus, cpu).reads.next)
+			continue;
+		most = max(most, read_cpu(t, cpu, part_ns));
+		cond_resched();
+	}
+	return most;
+}
+
+/*
+ * Rings that are too full lengthen the period before the window ends. So do @most records
+ * of a CPU at once: they stop it for too long, and no kind is known to be the reason.
+ */
+static void look_at_fill(struct ks_thread *t, const u32 fill[KS_NR_KINDS], u32 most)
 {
 	u32 full[KS_NR_KINDS] = {}, steady;
 	int kind;
 
 	for (kind = 0; kind < KS_NR_KINDS; kind++) {
-		steady = without_batch(t, fill[kind]);
+		steady = max(without_batch(t, fill[kind]),
+			     min(most, U16_MAX) * KS_FULL / KS_MOST_RECORDS);
 		t->usage.fill_permille[kind] = max(t->usage.fill_permille[kind], steady);
-		if (fill[kind] > KS_FULL)
+		if (fill[kind] > KS_FULL || most)
 			full[kind] = steady;
 	}
 	if ((full[KS_LOADS] || full[KS_STORES]) &&
@@ -632,10 +684,10 @@ static void look_at_fill(struct ks_thread *t, const u32 fill[KS_NR_KINDS])
 static void one_round(struct ks_thread *t)
 {
 	u64 from = local_clock(), from_run = run_ns(), until;
-	u32 fill[KS_NR_KINDS] = {};
+	u32 fill[KS_NR_KINDS] = {}, most;
 	int cpu;
 
-	read_events(t);
+	most = read_events(t);
 	until = local_clock() + ks_quota_budget_ns(&t->quota, &t->tuning);
 	/* Begin where the last round ran out of time. */
 	for_each_cpu_wrap(cpu, &t->open, t->next) {
@@ -648,7 +700,7 @@ static void one_round(struct ks_thread *t)
 
 	t->usage.rounds++;
 	WRITE_ONCE(ks_status.rounds, ks_status.rounds + 1);
-	look_at_fill(t, fill);
+	look_at_fill(t, fill, most);
 	t->usage.round_ns += since(from);
 	t->usage.round_run_ns += run_ns() - from_run;
 }
@@ -727,15 +779,25 @@ static void follow_isolation(const struct ks_thread *t)
 		ks_knobs_changed();
 }
 
+/* Outside of rounds; counted as if it were part of one. */
+static void change_periods(struct ks_thread *t)
+{
+	u64 from = local_clock(), from_run = run_ns();
+
+	set_periods(t);
+	t->usage.round_ns += since(from);
+	t->usage.round_run_ns += run_ns() - from_run;
+}
+
 static void end_window(struct ks_thread *t, u64 now)
 {
 	u64 run = run_ns();
+	bool changed;
 
 	count_records(t);
 	t->usage.wall_ns = now - t->window_ns;
 	t->usage.run_ns = run - t->run_ns;
-	if (!cpumask_empty(&t->open) && ks_quota_window(&t->quota, &t->tuning, &t->usage))
-		set_periods(t);
+	changed = !cpumask_empty(&t->open) && ks_quota_window(&t->quota, &t->tuning, &t->usage);
 	show_use(t, now, run);
 	trace_ksamplingd_window(t->quota.now_ppm, t->quota.use_ppm, t->quota.sleep_us,
 				t->usage.rounds);
@@ -746,8 +808,10 @@ static void end_window(struct ks_thread *t, u64 now)
 	/* Some rings may have failed for lack of memory. */
 	open_missing(t);
 	count_rings(t);
-	/* @now and @run are from before the period change: its cost counts for the next window. */
+	/* What has been done since @now counts for the next window. */
 	begin_window(t, now, run);
+	if (changed)
+		change_periods(t);
 }
 
 static void cool(struct ks_thread *t, u64 now)

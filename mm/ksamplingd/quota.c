@@ -7,24 +7,21 @@
  *
  *	use = base + cost * (loads / period of loads + stores / period of stores)
  *
- * So the sleep between rounds is made long enough for the base to fit into half of the
- * quota, and the periods are moved until the use is at the quota and each kind has its
+ * The base is of rounds, of looks at CPUs that have few records, and of changes of the
+ * periods. The sleep between rounds is made long enough for the rounds to fit into half of
+ * the quota, and the periods are moved until the use is at the quota and each kind has its
  * share of the records. At the end of each window, the caller passes what was used:
  *
  *	use within quota +- max(5 permille, quota / 8), and share of loads within the wanted
  *	share +- max(25 permille, smaller share / 8), but neither below half of what is wanted:
  *							nothing changes
- *	policy step					one level up or down: both kinds, or
- *							the one that is off its share
- *	policy proportional				period of a kind *= its part of
- *							(use - base) / its share of
- *							(quota - base), by a factor of 16 at
- *							most. This repeats in the next windows
- *							until use and mix are within half of
- *							the above, or no better levels exist.
- *							A kind that turns back goes at most
- *							half as far, as the use may not be
- *							quite proportional to 1 / period.
+ *	else			period of a kind *= its part of (use - base) / its share of
+ *				(quota - base), by a factor of 16 at most with policy
+ *				proportional, and by one level with policy step
+ *
+ * This is a search: it repeats in the next windows until use and mix are within half of the
+ * above, or there are no better levels. A kind that turns back goes less and less far, as
+ * the use may not be quite proportional to 1 / period.
  *
  * The periods of both kinds move together, to where the quota and the shares are met at once.
  * A change interrupts each event and flushes what the hardware has buffered, so the mix alone
@@ -98,7 +95,6 @@ const u32 ks_periods[KS_NR_KINDS][KS_NR_LEVELS] = {
 #define TOP		(KS_NR_LEVELS - 1)
 #define MAX_MOVE	20	/* levels at once: a factor of 16 */
 #define RAISES		10	/* by full rings, in a window */
-#define MAX_STEPS	6	/* of a search; after these, steps shrink */
 #define MAX_WINDOWS	60	/* off quota or mix before another search */
 #define GOOD_FILL	500	/* permille of a ring: twice as many fit */
 #define MAX_MADE	16	/* most records made, as a multiple of those read */
@@ -122,23 +118,6 @@ u8 ks_level_of(enum ks_kind kind, u32 period)
 	       (u64)periods[level] * periods[level + 1] < (u64)period * period)
 		level++;
 	return level;
-}
-
-/**
- * ks_reads_due - get how many reads of events should have been done in this window
- * @part_ns:   time since the window began
- * @window_ns: its length
- * @events:    number of events
- *
- * The hardware buffers some hundred records, so that one window may see none and the next
- * one those of both. Reading an event flushes them. With as many reads in each window,
- * evenly spread, each window sees the records of one window's length.
- *
- * Return: number of reads; at the end of the window KS_READS for each event.
- */
-u32 ks_reads_due(u64 part_ns, u64 window_ns, u32 events)
-{
-	return div64_u64(min(part_ns, window_ns) * events * KS_READS, window_ns);
 }
 
 static u32 share_permille(const struct ks_tuning *t, enum ks_kind kind)
@@ -253,16 +232,22 @@ static void measure_wakeup(struct ks_quota *q, const struct ks_usage *u)
 }
 
 /*
- * Cost of the rounds without their records. If other tasks ran during rounds, their time
- * is taken to be spread evenly over them.
+ * What the thread ran in a part of the time of rounds. If other tasks ran during rounds,
+ * their time is taken to be spread evenly over them.
  */
-static u64 base_ns(const struct ks_quota *q, const struct ks_usage *u)
+static u64 run_in(const struct ks_usage *u, u64 ns)
 {
 	u64 round_run_ns = u->round_run_ns ?: u->run_ns;
-	u64 wakeups = wakeups_ns(u), records = u->drain_ns;
 
-	if (u->round_ns > round_run_ns)
-		records = mul_u64_u64_div_u64(records, round_run_ns, u->round_ns);
+	return u->round_ns > round_run_ns ?
+	       mul_u64_u64_div_u64(ns, round_run_ns, u->round_ns) : ns;
+}
+
+/* Cost of all but the records. */
+static u64 base_ns(const struct ks_quota *q, const struct ks_usage *u)
+{
+	u64 wakeups = wakeups_ns(u), records = run_in(u, u->drain_ns);
+
 	records += wakeups - min(wakeups, (u64)q->wakeup_ns * u->rounds);
 	return u->run_ns - min(records, u->run_ns);
 }
@@ -359,7 +344,8 @@ static void measure(struct ks_quota *q, const struct ks_tuning *t, const struct 
  */
 static void measure_round(struct ks_quota *q, const struct ks_usage *u)
 {
-	u32 round_ns = min(div_u64(base_ns(q, u), u->rounds), U32_MAX);
+	u64 base = base_ns(q, u);
+	u32 round_ns = min(div_u64(base - min(run_in(u, u->look_ns), base), u->rounds), U32_MAX);
 
 	q->round_ns = round_ns > 2 * (u64)q->round_ns ? round_ns : smooth(q->round_ns, round_ns);
 }
@@ -445,8 +431,8 @@ static bool can_take(const struct ks_quota *q, const struct ks_usage *u, enum ks
 }
 
 /* The levels at which the quota is met and each kind has its share of it. */
-static void proportional_levels(const struct ks_quota *q, const struct ks_tuning *t,
-				const struct ks_usage *u, u8 level[KS_NR_KINDS])
+static void wanted_levels(const struct ks_quota *q, const struct ks_tuning *t,
+			  const struct ks_usage *u, u8 level[KS_NR_KINDS])
 {
 	enum ks_kind more = share_permille(t, KS_LOADS) >= 500 ? KS_LOADS : KS_STORES;
 	enum ks_kind less = other(more);
@@ -493,77 +479,60 @@ static bool can_go_down(const struct ks_quota *q, const struct ks_usage *u, enum
 	return q->level[kind] && level_of_rings(q, u, kind) < q->level[kind];
 }
 
-static bool can_step(const struct ks_quota *q, const struct ks_usage *u, enum ks_kind kind,
-		     bool down)
-{
-	return down ? can_go_down(q, u, kind) : q->level[kind] < TOP;
-}
-
-/* One level in the direction that corrects the use or, if that is right, the mix. */
-static void next_levels(const struct ks_quota *q, const struct ks_tuning *t,
-			const struct ks_usage *u, bool use_near, u8 level[KS_NR_KINDS])
-{
-	enum ks_kind rare = rarer(t, q->loads_ppm), kind;
-	bool down = q->use_ppm <= t->quota_permille * KS_PERMILLE, worse;
-
-	for (kind = 0; kind < KS_NR_KINDS; kind++) {
-		level[kind] = q->level[kind];
-		if (use_near)
-			down = kind == rare;
-		/* If possible, move only the kind whose move also corrects the mix. */
-		worse = rare != KS_NR_KINDS && (kind == rare) != down;
-		if (worse && can_step(q, u, other(kind), down))
-			continue;
-		if (share_permille(t, kind) && can_step(q, u, kind, down))
-			level[kind] += down ? -1 : 1;
-	}
-}
-
 static u32 error_ppm(u32 use_ppm, const struct ks_tuning *t)
 {
 	return abs_diff(use_ppm, t->quota_permille * KS_PERMILLE);
 }
 
-/*
- * One step of a search. It ends whatever the use has to do with the levels: a kind that
- * turns back goes at most half as far, of adjacent levels the better ones win, and after
- * some steps each step is at most half as long as the one before.
- */
-static bool search_levels(struct ks_quota *q, const struct ks_tuning *t,
-			  const struct ks_usage *u)
+static void begin_search(struct ks_quota *q)
 {
-	bool turns[KS_NR_KINDS], turned = false, moves = false, back;
+	memset(q->moved, 0, sizeof(q->moved));
+	memset(q->most, MAX_MOVE, sizeof(q->most));
+	q->moves = 0;
+}
+
+/*
+ * How far a kind goes that is to go @by levels. Each time it turns back, the limit is
+ * halved, so a search ends whatever the use has to do with the levels: of two side by
+ * side, with the one below the quota. To turn back by far more than it went means that
+ * what was measured before was of another load; else it goes no further than it came.
+ */
+static int limit_move(struct ks_quota *q, const struct ks_tuning *t, enum ks_kind kind, int by)
+{
+	int went = abs(q->moved[kind]), most;
+
+	if (by * q->moved[kind] < 0)
+		q->most[kind] = min(q->most[kind] / 2, abs(by) > 2 * went ? MAX_MOVE : went);
+	most = min(q->most[kind], t->policy == KS_STEP ? 1 : MAX_MOVE);
+	return clamp(by, -most, max(most, 1));
+}
+
+/* One move towards the levels that are wanted. */
+static bool move_levels(struct ks_quota *q, const struct ks_tuning *t,
+			const struct ks_usage *u)
+{
 	u8 level[KS_NR_KINDS];
-	int kind, by[KS_NR_KINDS], half;
+	int kind, by;
 
+	if (q->steady)
+		begin_search(q);
+	q->steady = true;
+	wanted_levels(q, t, u, level);
+	for (kind = 0; kind < KS_NR_KINDS; kind++) {
+		by = limit_move(q, t, kind, level[kind] - q->level[kind]);
+		level[kind] = q->level[kind] + by;
+		if (!by)
+			continue;
+		q->moved[kind] = by;
+		q->steady = false;
+	}
+	/* There are no better levels. */
 	if (q->steady) {
-		memset(q->moved, 0, sizeof(q->moved));
-		q->steps = 0;
+		q->found_ppm = q->use_ppm;
+		q->found_loads_ppm = q->loads_ppm;
+		q->found_windows = 0;
 	}
-	proportional_levels(q, t, u, level);
-	for (kind = 0; kind < KS_NR_KINDS; kind++) {
-		by[kind] = clamp(level[kind] - q->level[kind], -MAX_MOVE, MAX_MOVE);
-		turns[kind] = by[kind] * q->moved[kind] < 0;
-		half = abs(q->moved[kind]) / 2;
-		if (turns[kind] || q->steps > MAX_STEPS)
-			by[kind] = clamp(by[kind], -half, half);
-		turned |= turns[kind];
-		moves |= by[kind] != 0;
-	}
-	back = !moves && turned && error_ppm(q->before_ppm, t) < error_ppm(q->use_ppm, t);
-
-	q->steady = !moves;
-	q->found_ppm = back ? q->before_ppm : q->use_ppm;
-	q->found_loads_ppm = q->loads_ppm;
-	q->found_windows = 0;
-	q->before_ppm = q->use_ppm;
-	for (kind = 0; kind < KS_NR_KINDS; kind++) {
-		if (back && turns[kind])
-			by[kind] = -q->moved[kind];
-		q->moved[kind] = by[kind];
-		level[kind] = q->level[kind] + by[kind];
-	}
-	q->steps++;
+	q->moves = min(q->moves + 1, U8_MAX);
 	return set_levels(q, level);
 }
 
@@ -614,8 +583,7 @@ static bool was_raised_too_little(struct ks_quota *q, const struct ks_tuning *t)
 
 static bool adapt(struct ks_quota *q, const struct ks_tuning *t, const struct ks_usage *u)
 {
-	u8 level[KS_NR_KINDS];
-	bool use_near, near;
+	bool near;
 
 	measure_wakeup(q, u);
 	measure(q, t, u);
@@ -626,22 +594,14 @@ static bool adapt(struct ks_quota *q, const struct ks_tuning *t, const struct ks
 	if (q->raises && !was_raised_too_little(q, t))
 		return false;
 
-	use_near = is_near(q->use_ppm, t);
-	near = use_near && mix_is_near(q, t, u, q->loads_ppm);
-	if (t->policy == KS_STEP) {
-		if (near)
-			return false;
-		next_levels(q, t, u, use_near, level);
-		return set_levels(q, level);
-	}
-
-	if (near && (q->steady || q->steps > 1 || is_nearest(q, t))) {
+	near = is_near(q->use_ppm, t) && mix_is_near(q, t, u, q->loads_ppm);
+	if (near && (q->steady || q->moves > 1 || is_nearest(q, t))) {
 		q->steady = true;
 		return false;
 	}
 	if (q->steady && is_as_found(q, t, u) && q->found_windows++ < MAX_WINDOWS)
 		return false;
-	return search_levels(q, t, u);
+	return move_levels(q, t, u);
 }
 
 /**
@@ -695,8 +655,7 @@ bool ks_quota_ring_full(struct ks_quota *q, const struct ks_tuning *t, u64 part_
 	/* A search starts from here. */
 	q->raises++;
 	q->steady = false;
-	memset(q->moved, 0, sizeof(q->moved));
-	q->steps = 0;
+	begin_search(q);
 	return set_levels(q, level);
 }
 

@@ -29,7 +29,6 @@ enum ks_policy {
 #define KS_MOST_PPM	(1000 * KS_WHOLE)	/* upper bound of a use */
 #define KS_MAX_SLEEP_US	100000U
 #define KS_FULL		800U	/* permille of a ring */
-#define KS_READS	4	/* of each event, in a window */
 
 /**
  * struct ks_tuning - settings of the loop
@@ -59,6 +58,7 @@ struct ks_tuning {
  *	      and waking up
  * @drain_ns: part of @round_ns spent on records; the rest is what rounds cost with nothing to
  *	      read
+ * @look_ns:  part of that rest which does not depend on the number of rounds
  * @records:  records of each kind: read, and lost
  * @read:     records read
  * @made:     records made: @records, less those that waited in rings when the window began,
@@ -74,6 +74,7 @@ struct ks_usage {
 	u64 round_ns;
 	u64 round_run_ns;
 	u64 drain_ns;
+	u64 look_ns;
 	u64 records[KS_NR_KINDS];
 	u64 read;
 	u64 made;
@@ -98,9 +99,9 @@ struct ks_usage {
  * @raises:    how often full rings have raised a level in this window
  * @measured:  the averages are valid
  * @steady:    no search is in progress: the nearest levels have been found
- * @moved:     levels that each kind went in the last step of the search
- * @steps:     number of steps of the search
- * @before_ppm: use before the last step
+ * @moved:     levels that each kind went when it was last moved in the search
+ * @most:      levels that it may go at once
+ * @moves:     number of its moves
  * @found_ppm: use with the levels that were found
  * @found_loads_ppm: share of loads with them
  * @found_windows: windows since in which use or mix was off
@@ -121,9 +122,9 @@ struct ks_quota {
 	bool measured;
 	bool steady;
 	s8 moved[KS_NR_KINDS];
-	u8 steps;
+	u8 most[KS_NR_KINDS];
+	u8 moves;
 	u8 found_windows;
-	u32 before_ppm;
 	u32 found_ppm;
 	u32 found_loads_ppm;
 };
@@ -135,7 +136,6 @@ bool ks_quota_window(struct ks_quota *q, const struct ks_tuning *t, const struct
 bool ks_quota_ring_full(struct ks_quota *q, const struct ks_tuning *t, u64 part_ns,
 			u64 window_ns, const u32 fill_permille[KS_NR_KINDS]);
 u64 ks_quota_budget_ns(const struct ks_quota *q, const struct ks_tuning *t);
-u32 ks_reads_due(u64 part_ns, u64 window_ns, u32 events);
 u8 ks_level_of(enum ks_kind kind, u32 period);
 
 #endif /* _MM_KSAMPLINGD_QUOTA_H */

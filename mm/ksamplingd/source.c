@@ -29,6 +29,7 @@
 #include <asm/perf_event.h>
 #endif
 
+#include "reads.h"
 #include "record.h"
 #include "source.h"
 
@@ -234,20 +235,20 @@ const int ks_nr_sources = ARRAY_SIZE(ks_sources);
 static_assert(ARRAY_SIZE(ks_sources) <= KS_MAX_SOURCES);
 
 /**
- * ks_source_reads - get how often each event is to be read in a window
+ * ks_source_reads - get how often a CPU is to be read in a window, at least
  * @source: the source
  *
- * Events that perf buffers are read often enough to flush them in time. Events that may
- * have to share a counter are read once, to find that out. Software events never share.
+ * Where the hardware keeps records back, they are got from there. Events that may have to
+ * share a counter are read once, to find that out. Software events never share.
  *
- * Return: number of reads, at most KS_READS.
+ * Return: as for ks_reads_start().
  */
 u32 ks_source_reads(const struct ks_source *source)
 {
 	const struct ks_event *what = &source->events[0];
 
 	if (source->batch)
-		return KS_READS;
+		return KS_READS_LEAST;
 	return what->pmu || what->type != PERF_TYPE_SOFTWARE;
 }
 

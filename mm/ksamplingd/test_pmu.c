@@ -301,7 +301,8 @@ static enum hrtimer_restart test_tick(struct hrtimer *timer)
 		return HRTIMER_NORESTART;
 
 	hrtimer_forward_now(timer, ns_to_ktime(tick_ns(event)));
-	nr = regs ? due_samples(event, ktime_get_ns(), true) : 0;
+	/* As perf does for PEBS, the CPU hands over what it has when it becomes idle. */
+	nr = regs ? due_samples(event, ktime_get_ns(), !is_idle_task(current)) : 0;
 	if (nr && make_samples(event, nr, regs))
 		return HRTIMER_NORESTART;
 	return HRTIMER_RESTART;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * R-21: CPUs that were isolated are not sampled, unless that is asked for.
+ * R-21: CPUs that were isolated are not sampled, unless that is asked for. R-27: idle
+ * ones are not interrupted.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -113,9 +114,60 @@ static enum psi_result by_a_cpuset(void)
 	return PSI_PASS;
 }
 
+/* How often another CPU has called a function there, as reading an event does. */
+static unsigned long long calls_on(int cpu)
+{
+	unsigned long long calls = 0;
+	char text[16384], *at;
+
+	EXPECT(read_text("/proc/interrupts", text, sizeof(text)) > 0, "no interrupts");
+	at = strstr(text, "CAL:");
+	REQUIRE(at, "calls of functions are not counted");
+	for (at += 4; cpu >= 0; cpu--)
+		calls = strtoull(at, &at, 10);
+	return calls;
+}
+
+/* Of two CPUs that are sampled, and whose periods change, one is idle. */
+static enum psi_result idle_cpus(void)
+{
+	unsigned long long busy, idle, usual, changes;
+	int i;
+
+	use_test_pmu(PAGES, 1000000);
+	EXPECT(!set_knob("source", "test-batches"), "source");
+	EXPECT(!set_knob("cpus", "2-3"), "cpus");
+	EXPECT(!pin_to_cpu(0), "pin_to_cpu");
+	start_load(2, spin, NULL);
+	/* The kernel has reasons of its own. */
+	usual = calls_on(3);
+	sleep_ms(5000);
+	usual = calls_on(3) - usual;
+	switch_on();
+	EXPECT(!pin_task(find_task("ksamplingd"), 0), "pin_task");
+	wait_windows(2);
+	busy = calls_on(2);
+	idle = calls_on(3);
+	changes = get_status("period_changes");
+	for (i = 1; i <= 5; i++) {
+		EXPECT(!set_test_pmu("accesses_per_s", i % 2 ? 32000000 : 1000000), "rate");
+		wait_windows(1);
+	}
+	busy = calls_on(2) - busy;
+	idle = calls_on(3) - idle;
+	changes = get_status("period_changes") - changes;
+	psi_note("%llu changes, %llu calls on a busy CPU, %llu on an idle one, else %llu",
+		 changes, busy, idle, usual);
+	EXPECT(changes > 0, "no changes");
+	EXPECT(busy >= 10, "the busy one had %llu calls", busy);
+	EXPECT(idle <= usual + 5, "the idle one had %llu calls", idle);
+	return PSI_PASS;
+}
+
 static const struct psi_case cases[] = {
 	{ "R-21 CPUs that are isolated since boot", since_boot, .min_cpus = 4, .max_cpus = 4 },
 	{ "R-21 CPUs that a cpuset isolates", by_a_cpuset, .min_cpus = 4, .max_cpus = 4 },
+	{ "R-27 idle CPUs are not interrupted", idle_cpus, .min_cpus = 4 },
 };
 
 int main(int argc, char **argv)
