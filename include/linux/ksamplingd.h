@@ -18,8 +18,8 @@ struct page;
  * @order:    of the folio, at most 9 (2 MiB); a larger one is passed in parts
  * @nid:      node of the page
  * @from_nid: node of the CPU that was seen to access it; NUMA_NO_NODE if that is unknown
- * @heat:     512 for each sample of a base page, 1 for each of 2 MiB; halved once in
- *	      vm.ksamplingd.cool_ms
+ * @heat:     512 for each sample of a base page, 1 for each of 2 MiB; halved when samples
+ *	      have told enough, or once in vm.ksamplingd.cool_ms
  * @again:    it was sampled in an earlier window as well, has been warm since, and this is
  *	      its first sample in this window
  * @store:    the sample is from an event that counts stores, not loads. An event that cannot

@@ -39,6 +39,7 @@
 #include <linux/sched/clock.h>
 #include <linux/sched/cputime.h>
 #include <linux/sched/isolation.h>
+#include <linux/vmstat.h>
 #include <linux/wait.h>
 #include <trace/events/ksamplingd.h>
 
@@ -64,7 +65,6 @@ struct ks_knobs ks_knobs = {
 	.load_period = 1999,
 	.store_period = 20011,
 	.ring_pages = 32,
-	.cool_ms = 10000,
 	.hot_samples = 2,
 	.nodes = NODE_MASK_NONE,
 };
@@ -705,15 +705,18 @@ static void one_round(struct ks_thread *t)
 	t->usage.round_run_ns += run_ns() - from_run;
 }
 
-/* Memory of a node available to users: without what the watermarks keep free. */
+/* What could be replaced by hot pages: free, beyond the watermarks, or on an LRU list. */
 static unsigned long usable_pages(int nid)
 {
 	struct zone *zones = NODE_DATA(nid)->node_zones, *zone;
-	unsigned long pages = 0, managed;
+	unsigned long pages = 0, free;
+	enum lru_list lru;
 
 	for (zone = zones; zone < zones + MAX_NR_ZONES; zone++) {
-		managed = zone_managed_pages(zone);
-		pages += managed - min(managed, high_wmark_pages(zone));
+		free = zone_page_state(zone, NR_FREE_PAGES);
+		pages += free - min(free, high_wmark_pages(zone));
+		for_each_evictable_lru(lru)
+			pages += zone_page_state(zone, NR_ZONE_LRU_BASE + lru);
 	}
 	return pages;
 }
@@ -792,7 +795,7 @@ static void change_periods(struct ks_thread *t)
 static void end_window(struct ks_thread *t, u64 now)
 {
 	u64 run = run_ns();
-	bool changed;
+	bool changed, over;
 
 	count_records(t);
 	t->usage.wall_ns = now - t->window_ns;
@@ -804,7 +807,11 @@ static void end_window(struct ks_thread *t, u64 now)
 
 	look_at_counters(t);
 	follow_isolation(t);
-	ks_pages_window(hot_target(), READ_ONCE(ks_knobs.hot_samples));
+	over = ks_pages_window(hot_target(), READ_ONCE(ks_knobs.hot_samples), now);
+	if (over && !READ_ONCE(ks_knobs.cool_ms)) {
+		ks_pages_cool(now);
+		t->cooled_ns = now;
+	}
 	/* Some rings may have failed for lack of memory. */
 	open_missing(t);
 	count_rings(t);
@@ -814,13 +821,14 @@ static void end_window(struct ks_thread *t, u64 now)
 		change_periods(t);
 }
 
-static void cool(struct ks_thread *t, u64 now)
+/* With a time for it: a halving is never late by more than a round. */
+static void cool_by_clock(struct ks_thread *t, u64 now)
 {
 	u64 epoch_ns = knob_ns(&ks_knobs.cool_ms);
 
-	if (now - t->cooled_ns < epoch_ns)
+	if (!epoch_ns || now - t->cooled_ns < epoch_ns)
 		return;
-	ks_pages_cool();
+	ks_pages_cool(now);
 	/* Keep in step with the clock, unless the thread has slept for longer than an epoch. */
 	t->cooled_ns += epoch_ns;
 	if (now - t->cooled_ns >= epoch_ns)
@@ -865,7 +873,7 @@ static int ksamplingd(void *data)
 		now = ktime_get_ns();
 		if (now - t->window_ns >= knob_ns(&ks_knobs.window_ms))
 			end_window(t, now);
-		cool(t, now);
+		cool_by_clock(t, now);
 		sleep(t);
 	}
 

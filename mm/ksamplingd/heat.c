@@ -7,7 +7,12 @@
  * page: 512 samples of a 2 MiB page say as much about each part of it as one sample says
  * about a 4 KiB page.
  *
- * Heat is halved once in an epoch. This is done when the page is sampled next, from the
+ * Heat is halved once in an epoch, which lasts until samples have told enough: until the
+ * pages that just fit into the target have twice the samples that a hot page needs. That
+ * are seconds if memory is small or samples are many, and up to a quarter of an hour. If
+ * far fewer samples hit hot pages than before, others have become hot, and it ends early.
+ *
+ * The halving is done when the page is sampled next, from the
  * number of epochs that have passed; nothing walks the pages. The histogram of a node
  * counts base pages by the logarithm of their heat, and to halve them all is to move each
  * bin to the next lower one. Heat has 32 bits and there are 32 bins, so the histogram
@@ -27,8 +32,14 @@
 #include <linux/log2.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
+#include <linux/time64.h>
 
 #include "heat.h"
+
+#define LEAST_EPOCH_NS	(2 * NSEC_PER_SEC)
+#define MOST_EPOCH_NS	(900 * NSEC_PER_SEC)
+#define ENOUGH_SAMPLES	64	/* in a window, to judge by its hits */
+#define ENOUGH_HITS	100000	/* ppm of the samples, to miss them */
 
 /**
  * ks_heat_now - get the heat of a page in this epoch
@@ -73,6 +84,59 @@ static u32 floor_of(u8 order, struct ks_limits limits)
 u64 ks_heat_hot_from(u8 order, struct ks_limits limits)
 {
 	return max(limits.heat + (u64)limits.heat / 8, floor_of(order, limits));
+}
+
+/**
+ * ks_epoch_begin - begin an epoch
+ * @e:	 the epoch; its averages stay
+ * @now: ns
+ */
+void ks_epoch_begin(struct ks_epoch *e, u64 now)
+{
+	e->began_ns = now;
+}
+
+static u32 smooth(u32 old, u32 new)
+{
+	return (9 * (u64)old + new) / 10;
+}
+
+/* Do far fewer samples hit hot pages than usual? */
+static bool others_are_hot(struct ks_epoch *e, const struct ks_hits *hits)
+{
+	u32 usual = e->hits_ppm, now;
+
+	if (hits->samples < ENOUGH_SAMPLES)
+		return false;
+	now = div_u64(hits->hits * 1000000ULL, hits->samples);
+	e->hits_ppm = smooth(usual, now);
+	return usual > ENOUGH_HITS && now < usual / 2;
+}
+
+/**
+ * ks_epoch_is_over - is heat to be halved?
+ * @e:	    the epoch
+ * @now:    ns
+ * @limits: what it takes to be hot
+ * @hits:   samples of the window that has ended
+ *
+ * Huge pages are told by few samples as well as base pages are: what a sample adds to those
+ * that are hot is the unit.
+ *
+ * Return: true if so.
+ */
+bool ks_epoch_is_over(struct ks_epoch *e, u64 now, struct ks_limits limits,
+		      const struct ks_hits *hits)
+{
+	bool others = others_are_hot(e, hits);
+	u64 age_ns = now - e->began_ns;
+
+	if (hits->hits)
+		e->heat = smooth(e->heat ?: BIT(KS_MAX_ORDER), div_u64(hits->heat, hits->hits));
+	if (age_ns < LEAST_EPOCH_NS)
+		return false;
+	return others || age_ns >= MOST_EPOCH_NS ||
+	       limits.heat >= 2ULL * limits.samples * (e->heat ?: BIT(KS_MAX_ORDER));
 }
 
 static bool is_hot(bool was, u32 heat, u8 order, struct ks_limits limits)

@@ -48,6 +48,30 @@ struct ks_limits {
 };
 
 /**
+ * struct ks_hits - samples of a window
+ * @samples: all that were counted for a page
+ * @hits:    those of hot pages
+ * @heat:    that these have added
+ */
+struct ks_hits {
+	u32 samples;
+	u32 hits;
+	u64 heat;
+};
+
+/**
+ * struct ks_epoch - how long heat lasts
+ * @began_ns: begin of the epoch
+ * @hits_ppm: share of samples that hit hot pages, smoothed
+ * @heat:     what a sample adds to a hot page, smoothed
+ */
+struct ks_epoch {
+	u64 began_ns;
+	u32 hits_ppm;
+	u32 heat;
+};
+
+/**
  * struct ks_histogram - how much memory is how hot
  * @bin: base pages whose heat has bit n as its highest
  */
@@ -55,6 +79,9 @@ struct ks_histogram {
 	unsigned long bin[KS_NR_BINS];
 };
 
+void ks_epoch_begin(struct ks_epoch *e, u64 now);
+bool ks_epoch_is_over(struct ks_epoch *e, u64 now, struct ks_limits limits,
+		      const struct ks_hits *hits);
 u32 ks_heat_now(struct ks_heat h, u32 epoch);
 int ks_heat_bin(struct ks_heat h, u32 epoch);
 u64 ks_heat_hot_from(u8 order, struct ks_limits limits);

@@ -45,6 +45,7 @@
 #include <linux/atomic.h>
 #include <linux/cleanup.h>
 #include <linux/ksamplingd.h>
+#include <linux/ktime.h>
 #include <linux/memory.h>
 #include <linux/memory-tiers.h>
 #include <linux/mm.h>
@@ -85,6 +86,8 @@ static struct ks_node __rcu *ks_nodes;		/* NULL: there is no thread */
 /* Written by the thread, or while there is none. */
 static u32 ks_epoch;
 static u32 ks_window;
+static struct ks_epoch ks_this_epoch;
+static struct ks_hits ks_hits;			/* in this window */
 static struct ks_limits ks_limits = { .heat = 1, .samples = 1 };
 static unsigned long ks_target;
 static unsigned long ks_sweep;			/* the sweep continues at this block */
@@ -146,6 +149,8 @@ int ks_pages_start(void)
 	WRITE_ONCE(ks_stale_slots, 0);
 	ks_cleaning = 0;
 	ks_sweep = 0;
+	ks_this_epoch = (struct ks_epoch) { .began_ns = ktime_get_ns() };
+	ks_hits = (struct ks_hits) {};
 	WRITE_ONCE(ks_run, ks_run + 1);
 	rcu_assign_pointer(ks_nodes, nodes);
 	take_blocks(true);
@@ -413,6 +418,11 @@ enum ks_discard ks_pages_sample(u64 phys, int from_nid, bool store)
 	/* A consumer may want to migrate the folio, which a reference would prevent. */
 	folio_put(folio);
 
+	ks_hits.samples++;
+	if (new.hot) {
+		ks_hits.hits++;
+		ks_hits.heat += BIT(KS_MAX_ORDER - page.order);
+	}
 	page.heat = new.heat;
 	page.again = first && ks_heat_now(old, ks_epoch);
 	if (ask)
@@ -642,28 +652,37 @@ static void sweep(void)
  * ks_pages_window - end of a window: update the threshold and sweep
  * @target:  how much memory may be called hot, base pages
  * @samples: minimum number of samples of a hot page
+ * @now:     ktime_get_ns()
  *
  * Context: the thread; may sleep.
+ * Return: true if samples have told enough to halve all heat.
  */
-void ks_pages_window(unsigned long target, u32 samples)
+bool ks_pages_window(unsigned long target, u32 samples, u64 now)
 {
+	bool over;
+
 	WRITE_ONCE(ks_target, target);
 	WRITE_ONCE(ks_limits.samples, samples);
 	ks_window++;
 	fold();
 	set_threshold();
 	sweep();
+	over = ks_epoch_is_over(&ks_this_epoch, now, ks_limits, &ks_hits);
+	ks_hits = (struct ks_hits) {};
+	return over;
 }
 
 /**
  * ks_pages_cool - end of an epoch: halve all heat
+ * @now: ktime_get_ns()
  *
  * Context: the thread; may sleep.
  */
-void ks_pages_cool(void)
+void ks_pages_cool(u64 now)
 {
 	int nid;
 
+	ks_epoch_begin(&ks_this_epoch, now);
 	fold();
 	WRITE_ONCE(ks_epoch, ks_epoch + 1);
 	for (nid = 0; nid < nr_node_ids; nid++)

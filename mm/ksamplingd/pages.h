@@ -42,8 +42,8 @@ struct ks_follower {
 int ks_pages_start(void);
 void ks_pages_stop(void);
 enum ks_discard ks_pages_sample(u64 phys, int from_nid, bool store);
-void ks_pages_cool(void);
-void ks_pages_window(unsigned long target, u32 samples);
+void ks_pages_cool(u64 now);
+bool ks_pages_window(unsigned long target, u32 samples, u64 now);
 
 void ks_pages_follow(const struct ks_follower *follower);
 u32 ks_pages_run(void);

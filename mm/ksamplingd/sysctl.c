@@ -87,6 +87,18 @@ static int change_power_of_2(const struct ctl_table *table, int write, void *buf
 	return ks_sysctl_number(table, write, buffer, lenp, ppos, is_power, ks_knobs_changed);
 }
 
+/* An epoch of some ms would halve heat faster than samples come. */
+static bool is_cool_time(u32 ms)
+{
+	return !ms || ms >= 100;
+}
+
+static int tune_cool_time(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
+			  loff_t *ppos)
+{
+	return ks_sysctl_number(table, write, buffer, lenp, ppos, is_cool_time, NULL);
+}
+
 static int enable(const struct ctl_table *table, int write, void *buffer, size_t *lenp,
 		  loff_t *ppos)
 {
@@ -255,7 +267,7 @@ static const struct ctl_table ks_sysctls[] = {
 	NUMBER("policy", tuning.policy, tune, SYSCTL_ZERO, last_policy),
 	NUMBER("sleep_us", tuning.sleep_us, tune, SYSCTL_ONE_HUNDRED, second_us),
 	NUMBER("window_ms", window_ms, tune, SYSCTL_ONE_HUNDRED, minute_ms),
-	NUMBER("cool_ms", cool_ms, tune, SYSCTL_ONE_HUNDRED, hour_ms),
+	NUMBER("cool_ms", cool_ms, tune_cool_time, SYSCTL_ZERO, hour_ms),
 	NUMBER("hot_target_mb", hot_target_mb, tune, SYSCTL_ZERO, most_period),
 	NUMBER("hot_samples", hot_samples, tune, SYSCTL_ONE, most_samples),
 	NUMBER("load_share_permille", tuning.load_share_permille, change, SYSCTL_ZERO,

@@ -19,7 +19,7 @@ static const struct {
 	{ "policy", 0, 1 },
 	{ "sleep_us", 100, 1000000 },
 	{ "window_ms", 100, 60000 },
-	{ "cool_ms", 100, 3600000 },
+	{ "cool_ms", 0, 3600000 },
 	{ "hot_target_mb", 0, 1000000000 },
 	{ "hot_samples", 1, 1000 },
 	{ "load_share_permille", 0, 1000 },
@@ -66,6 +66,7 @@ static enum psi_result words(void)
 		{ "source", "faults", { "fault", "faultsx", "all", "a_name_that_is_too_long" } },
 		{ "cpus", "0", { "4000", "0-4000", "x", "3-1" } },
 		{ "nodes", "0", { "1000", "0-1000", "x", "-1" } },
+		{ "cool_ms", "100", { "1", "99" } },
 		{ "ring_pages", "8", { "3", "12", "4095", "7" } },
 	};
 	size_t i;
@@ -135,7 +136,7 @@ static enum psi_result nothing_to_promote(void)
 static const struct psi_case cases[] = {
 	{ "R-20 off until it is switched on", off_at_boot },
 	{ "R-26 bounds of numbers", bounds },
-	{ "R-26 words, lists and powers of two", words },
+	{ "R-26 words, lists, and numbers with gaps", words },
 	{ "R-26 privilege", privilege },
 	{ "R-26 views are for root", views_are_private },
 	{ "R-31 where all nodes are of one tier, nothing is to be promoted", nothing_to_promote },

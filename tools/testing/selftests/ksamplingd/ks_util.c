@@ -19,7 +19,7 @@ static const struct {
 	const char *name, *usual;
 } knobs[] = {
 	{ "quota_permille", "30" }, { "policy", "1" }, { "sleep_us", "2000" },
-	{ "window_ms", "1000" }, { "cool_ms", "10000" }, { "hot_target_mb", "0" },
+	{ "window_ms", "1000" }, { "cool_ms", "0" }, { "hot_target_mb", "0" },
 	{ "load_period", "1999" }, { "store_period", "20011" }, { "ring_pages", "32" },
 	{ "load_share_permille", "800" }, { "record_cost_ns", "300" },
 	{ "quota_has_workload", "0" }, { "source", "auto" }, { "hot_samples", "2" },
