@@ -9,8 +9,9 @@
  * Only the thread touches events and rings, so they need no lock, and they have the
  * permissions of a kernel thread. Everybody else leaves a message and wakes the thread up:
  *
- *	a knob was written	ks_changed: reopen all rings with the new values. The thread
- *				sets it itself when cpusets have isolated other CPUs.
+ *	a knob was written	ks_changed: reopen all rings with the new values
+ *	other CPUs or nodes	ks_look: open and close what has changed. The thread sets it
+ *	were chosen		itself when cpusets have isolated other CPUs.
  *	a CPU comes online	ks_up: the CPU can be sampled
  *	a CPU goes offline	cleared in ks_up and set in ks_gone: perf retires its events
  *				for good. Drain and release its rings, even if the CPU is back
@@ -31,10 +32,9 @@
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/memory-tiers.h>
+#include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/mutex.h>
-#include <linux/perf_event.h>
-#include <linux/perf_kernel_ring.h>
 #include <linux/sched.h>
 #include <linux/sched/clock.h>
 #include <linux/sched/cputime.h>
@@ -43,9 +43,9 @@
 #include <linux/wait.h>
 #include <trace/events/ksamplingd.h>
 
-#include "internal.h"
 #include "reads.h"
 #include "record.h"
+#include "thread.h"
 
 #define IDLE_MS		1000	/* the sleep while nothing is sampled */
 
@@ -72,84 +72,13 @@ struct ks_knobs ks_knobs = {
 struct ks_status ks_status;
 struct ks_counts ks_counts[KS_MAX_EVENTS];
 
-/**
- * struct ks_cpu - the rings of a CPU
- * @ring:   one for each event of the source
- * @reads:  when its events are read
- * @event:  index of the one that is read next
- * @visits: how often the rings have been drained
- * @stale:  it was idle when the periods changed, and has the old ones
- *
- * It has cache lines of its own: the CPU of the thread uses it, not the CPU it describes.
- */
-struct ks_cpu {
-	struct ks_ring ring[KS_MAX_EVENTS];
-	struct ks_reads reads;
-	u32 event;
-	u32 visits;
-	bool stale;
-} ____cacheline_aligned;
-
-static DEFINE_PER_CPU_ALIGNED(struct ks_cpu, ks_cpus);
-
-/**
- * struct ks_thread - private state of the thread
- * @quota:     the control loop
- * @tuning:    the knobs of the loop, as used in this window
- * @load_share_permille: the knob, as it was when the rings were opened
- * @source:    what is sampled, or NULL
- * @tried:     the source that was wanted when the log last listed what works and what does not
- * @said:      the source that the log named then, or NULL
- * @counted:   the source whose samples are in ks_counts
- * @want:      CPUs that are to be sampled
- * @open:      CPUs whose rings are open
- * @failed:    CPUs for which the log has said that their rings do not open
- * @next:      CPU with which the next round begins
- * @usage:     of this window; its wall_ns, run_ns, records, read and made are only set at
- *	       its end
- * @began_ns:  start of the thread
- * @window_ns: start of the window
- * @run_ns:    CPU time of the thread at the start of the window
- * @records:   records of each kind at the start of the window
- * @read_records: records read at the start of the window
- * @waited:    records in the rings at the start of the window
- * @enabled_ns: time each event had been enabled at the start of the window, on all CPUs
- * @running_ns: part of it that perf had counted the event
- * @starves:   the log has said that other users have the counters of this event
- * @cooled_ns: time of the last cooling
- */
-struct ks_thread {
-	struct ks_quota quota;
-	struct ks_tuning tuning;
-	u32 load_share_permille;
-	const struct ks_source *source;
-	const struct ks_source *tried;
-	const struct ks_source *said;
-	const struct ks_source *counted;
-	struct cpumask want;
-	struct cpumask open;
-	struct cpumask failed;
-	int next;
-	struct ks_usage usage;
-	u64 began_ns;
-	u64 window_ns;
-	u64 run_ns;
-	u64 records[KS_NR_KINDS];
-	u64 read_records;
-	u64 waited;
-	u64 enabled_ns[KS_MAX_EVENTS];
-	u64 running_ns[KS_MAX_EVENTS];
-	bool starves[KS_MAX_EVENTS];
-	u64 cooled_ns;
-};
-
 static DEFINE_MUTEX(ks_control);
 static struct task_struct *ks_task;
 static struct ks_thread ks_thread;
 static DECLARE_WAIT_QUEUE_HEAD(ks_wait);
 static atomic_t ks_changed;
 static atomic_t ks_look;
-static struct cpumask ks_up;
+struct cpumask ks_up;
 static struct cpumask ks_gone;
 
 static u64 run_ns(void)
@@ -157,237 +86,12 @@ static u64 run_ns(void)
 	return task_sched_runtime(current);
 }
 
-/* The clock of another CPU may be behind. */
-static u64 since(u64 local_ns)
-{
-	return max_t(s64, local_clock() - local_ns, 0);
-}
-
-static struct ks_ring *ring_of(int cpu, int event)
-{
-	return &per_cpu(ks_cpus, cpu).ring[event];
-}
-
-/* The knob may be written concurrently. */
-static u64 knob_ns(const u32 *knob_ms)
-{
-	return READ_ONCE(*knob_ms) * NSEC_PER_MSEC;
-}
-
-/* -------------------------------- Periods -------------------------------- */
-
-static u32 period_of(const struct ks_thread *t, enum ks_kind kind)
-{
-	u32 fixed = READ_ONCE(*(kind == KS_LOADS ? &ks_knobs.load_period :
-						   &ks_knobs.store_period));
-
-	return ks_source_period(t->source, t->tuning.quota_permille ?
-				ks_periods[kind][t->quota.level[kind]] : fixed);
-}
-
-/* A kind with a share of 0 is not sampled. */
-static bool is_sampled(const struct ks_thread *t, enum ks_kind kind)
-{
-	u32 loads = ks_source_load_share(t->source, t->load_share_permille);
-
-	return kind == KS_LOADS ? loads > 0 : loads < 1000;
-}
-
-/* Return: true if a period has changed. */
-static bool show_periods(const struct ks_thread *t)
-{
-	bool changed = false;
-	u32 period;
-	int kind;
-
-	for (kind = 0; kind < KS_NR_KINDS; kind++) {
-		period = t->source && is_sampled(t, kind) ? period_of(t, kind) : 0;
-		changed |= period != ks_status.period[kind];
-		WRITE_ONCE(ks_status.period[kind], period);
-	}
-	WRITE_ONCE(ks_status.sleep_us, t->quota.sleep_us);
-	return changed;
-}
-
-static void give_periods(const struct ks_thread *t, int cpu)
-{
-	int e;
-
-	per_cpu(ks_cpus, cpu).stale = false;
-	for (e = 0; e < t->source->nr; e++)
-		ks_ring_set_period(ring_of(cpu, e), period_of(t, t->source->events[e].kind));
-}
-
-/* An idle CPU gets its periods when it is busy again: it would have to wake up for that. */
-static void set_periods(struct ks_thread *t)
-{
-	u64 from = local_clock();
-	int cpu;
-
-	/* With few possible periods, several levels have the same one. */
-	if (!show_periods(t))
-		return;
-	for_each_cpu(cpu, &t->open) {
-		if (idle_cpu(cpu))
-			per_cpu(ks_cpus, cpu).stale = true;
-		else
-			give_periods(t, cpu);
-	}
-	t->usage.look_ns += since(from);
-	trace_ksamplingd_period(ks_status.period[KS_LOADS], ks_status.period[KS_STORES]);
-	WRITE_ONCE(ks_status.changes, ks_status.changes + 1);
-}
-
-/* --------------------------------- Rings --------------------------------- */
-
-static void close_cpu(struct ks_thread *t, int cpu)
-{
-	int e;
-
-	for (e = 0; e < KS_MAX_EVENTS; e++)
-		ks_ring_close(ring_of(cpu, e));
-	cpumask_clear_cpu(cpu, &t->open);
-}
-
 static void close_all(struct ks_thread *t)
 {
 	int cpu;
 
 	for_each_cpu(cpu, &t->open)
-		close_cpu(t, cpu);
-}
-
-/* Opens all sampled events of a CPU, or none. */
-static int open_cpu(struct ks_thread *t, const struct ks_source *source, int cpu)
-{
-	const struct ks_event *what;
-	int e, err;
-
-	for (e = 0; e < source->nr; e++) {
-		what = &source->events[e];
-		if (!is_sampled(t, what->kind))
-			continue;
-		err = ks_ring_open(ring_of(cpu, e), source, what, cpu,
-				   period_of(t, what->kind), READ_ONCE(ks_knobs.ring_pages),
-				   &ks_counts[e]);
-		if (err) {
-			close_cpu(t, cpu);
-			return err;
-		}
-	}
-	per_cpu(ks_cpus, cpu).stale = false;
-	ks_reads_start(&per_cpu(ks_cpus, cpu).reads, cpu, ks_source_reads(source),
-		       knob_ns(&ks_knobs.window_ms));
-	cpumask_set_cpu(cpu, &t->open);
-	cpumask_clear_cpu(cpu, &t->failed);
-	return 0;
-}
-
-/* Opens the CPUs that are up and wanted but not sampled yet. */
-static void open_missing(struct ks_thread *t)
-{
-	int cpu, err;
-
-	if (!t->source)
-		return;
-	for_each_cpu_and(cpu, &ks_up, &t->want) {
-		if (cpumask_test_cpu(cpu, &t->open))
-			continue;
-		err = open_cpu(t, t->source, cpu);
-		/* A CPU that has just gone offline is no failure. */
-		if (err && err != -ENODEV && !cpumask_test_and_set_cpu(cpu, &t->failed))
-			pr_warn("CPU %d is not sampled: %s: error %d\n",
-				cpu, t->source->name, err);
-	}
-}
-
-/* Return: 0 or -errno. */
-static int try_source(struct ks_thread *t, const struct ks_source *source)
-{
-	int cpu, err = -ENODEV;
-
-	t->source = source;
-	for_each_cpu_and(cpu, &ks_up, &t->want) {
-		err = open_cpu(t, source, cpu);
-		/* This CPU is going offline; the next one may stay. */
-		if (err != -ENODEV)
-			break;
-	}
-	if (err)
-		t->source = NULL;
-	return err;
-}
-
-/* Logs the sources that failed and the one in use. */
-static void say_source(const struct ks_thread *t, const int err[], u32 first, u32 last)
-{
-	const char *missing;
-	u32 i;
-
-	for (i = first; i <= last && &ks_sources[i] != t->source; i++) {
-		if (!err[i])
-			continue;
-		missing = ks_sources[i].missing ? ks_sources[i].missing() : NULL;
-		pr_info("cannot sample by %s here (%pe)%s%s\n", ks_sources[i].name,
-			ERR_PTR(err[i]), missing ? ": " : "", missing ?: "");
-	}
-	if (t->source)
-		pr_info("samples by %s\n", t->source->name);
-	else
-		pr_info("waits for another source\n");
-}
-
-static void forget_counts(struct ks_thread *t)
-{
-	int e;
-
-	memset(ks_counts, 0, sizeof(ks_counts));
-	memset(t->starves, 0, sizeof(t->starves));
-	for (e = 0; e < KS_MAX_EVENTS; e++)
-		ks_counts[e].running_permille = KS_PERMILLE;
-}
-
-/*
- * Picks the first source that works: of the automatic ones for "auto", else the wanted
- * one. The log says so once for each wanted source, and again when the choice changes.
- */
-static void choose_source(struct ks_thread *t)
-{
-	u32 wanted = READ_ONCE(ks_knobs.source);
-	u32 first = wanted == KS_AUTO ? KS_AUTO + 1 : wanted;
-	u32 last = wanted == KS_AUTO ? ks_nr_sources - 1 : wanted;
-	int err[KS_MAX_SOURCES] = {};
-	u32 i;
-
-	for (i = first; i <= last; i++) {
-		if (wanted == KS_AUTO && !ks_sources[i].automatic)
-			continue;
-		err[i] = try_source(t, &ks_sources[i]);
-		/* Without a CPU to try it on, nothing is known; one may come online. */
-		if (!err[i] || !cpumask_intersects(&ks_up, &t->want))
-			break;
-	}
-	if (t->source && t->source != t->counted) {
-		forget_counts(t);
-		t->counted = t->source;
-	}
-	if ((t->source || i > last) &&
-	    (t->tried != &ks_sources[wanted] || t->source != t->said)) {
-		say_source(t, err, first, last);
-		t->tried = &ks_sources[wanted];
-		t->said = t->source;
-	}
-	WRITE_ONCE(ks_status.source, t->source);
-}
-
-static void count_rings(const struct ks_thread *t)
-{
-	u32 events = 0;
-	int e;
-
-	for (e = 0; t->source && e < t->source->nr; e++)
-		events += is_sampled(t, t->source->events[e].kind);
-	WRITE_ONCE(ks_status.rings, cpumask_weight(&t->open) * events);
+		ks_close_cpu(t, cpu);
 }
 
 /* Return: number of records read so far. @records gets read and lost ones, by kind. */
@@ -408,29 +112,9 @@ static u64 sum_records(const struct ks_thread *t, u64 records[KS_NR_KINDS])
 	return sum;
 }
 
-static u64 waiting_of(const struct ks_thread *t, int cpu)
-{
-	u64 sum = 0;
-	int e;
-
-	for (e = 0; e < t->source->nr; e++)
-		sum += ks_ring_waits(ring_of(cpu, e));
-	return sum;
-}
-
-static u64 sum_waiting(const struct ks_thread *t)
-{
-	u64 sum = 0;
-	int cpu;
-
-	for_each_cpu(cpu, &t->open)
-		sum += waiting_of(t, cpu);
-	return sum;
-}
-
 static void count_records(struct ks_thread *t)
 {
-	u64 records[KS_NR_KINDS], made = sum_waiting(t);
+	u64 records[KS_NR_KINDS], made = ks_sum_waiting(t);
 	int kind;
 
 	t->usage.read = sum_records(t, records) - t->read_records;
@@ -464,11 +148,9 @@ static void set_affinity(void)
 
 static void begin_window(struct ks_thread *t, u64 now, u64 run)
 {
-	int cpu, e;
+	int e;
 
-	for_each_cpu(cpu, &t->open)
-		ks_reads_window(&per_cpu(ks_cpus, cpu).reads, ks_source_reads(t->source),
-				knob_ns(&ks_knobs.window_ms));
+	ks_begin_reads(t);
 	for (e = 0; e < KS_MAX_EVENTS; e++) {
 		t->enabled_ns[e] = ks_counts[e].enabled_ns;
 		t->running_ns[e] = ks_counts[e].running_ns;
@@ -477,7 +159,7 @@ static void begin_window(struct ks_thread *t, u64 now, u64 run)
 	t->window_ns = now;
 	t->run_ns = run;
 	t->read_records = sum_records(t, t->records);
-	t->waited = sum_waiting(t);
+	t->waited = ks_sum_waiting(t);
 }
 
 static struct ks_tuning wanted_tuning(const struct ks_thread *t)
@@ -505,7 +187,7 @@ static void tune(struct ks_thread *t)
 	t->tuning = tuning;
 	ks_quota_tune(&t->quota, &tuning);
 	if (t->source)
-		set_periods(t);
+		ks_set_periods(t);
 	begin_window(t, ktime_get_ns(), run_ns());
 }
 
@@ -529,27 +211,31 @@ static void reconfigure(struct ks_thread *t)
 	level[KS_STORES] = ks_level_of(KS_STORES, READ_ONCE(ks_knobs.store_period));
 	ks_quota_start(&t->quota, &t->tuning, level);
 	set_affinity();
-	choose_source(t);
-	open_missing(t);
-	show_periods(t);
+	ks_choose_source(t);
+	ks_open_missing(t);
+	ks_show_periods(t);
 	begin_window(t, ktime_get_ns(), run_ns());
 }
 
+/* Opens and closes what is no longer as it was: CPUs that come, go, or are chosen. */
 static void follow_cpus(struct ks_thread *t)
 {
 	bool idle;
 	int cpu;
 
+	ks_wanted_cpus(&t->want);
 	for_each_cpu(cpu, &ks_gone)
 		if (cpumask_test_and_clear_cpu(cpu, &ks_gone))
-			close_cpu(t, cpu);
+			ks_close_cpu(t, cpu);
+	for_each_cpu_andnot(cpu, &t->open, &t->want)
+		ks_close_cpu(t, cpu);
 	set_affinity();
 	idle = cpumask_empty(&t->open);
 	if (!t->source) {
-		choose_source(t);
-		show_periods(t);
+		ks_choose_source(t);
+		ks_show_periods(t);
 	}
-	open_missing(t);
+	ks_open_missing(t);
 	/* The use measured while nothing was sampled says nothing about now. */
 	if (idle)
 		begin_window(t, ktime_get_ns(), run_ns());
@@ -561,39 +247,10 @@ static void look_around(struct ks_thread *t)
 		reconfigure(t);
 	else if (atomic_xchg(&ks_look, 0))
 		follow_cpus(t);
-	count_rings(t);
+	WRITE_ONCE(ks_status.rings, ks_nr_rings(t));
 }
 
 /* --------------------------------- Rounds --------------------------------- */
-
-/* @fill: fill level of the fullest ring of each kind, permille */
-static void drain_cpu(struct ks_thread *t, int cpu, u64 until, u32 fill[KS_NR_KINDS])
-{
-	int nr = t->source->nr, i, e;
-	struct ks_ring *ring;
-	enum ks_kind kind;
-	/* Events take turns at being first: there may be no time for the others. */
-	struct ks_cpu *c = per_cpu_ptr(&ks_cpus, cpu);
-	u32 first = c->visits++;
-	u64 from;
-
-	for (i = 0; i < nr; i++) {
-		e = (first + i) % nr;
-		kind = t->source->events[e].kind;
-		ring = ring_of(cpu, e);
-		if (!ring->event || !perf_kernel_ring_used(ring->event))
-			continue;
-		from = local_clock();
-		fill[kind] = max(fill[kind], ks_ring_drain(ring, until));
-		t->usage.drain_ns += since(from);
-		/* It has been busy, and may be so for long before it is read. */
-		if (c->stale && !idle_cpu(cpu)) {
-			from = local_clock();
-			give_periods(t, cpu);
-			t->usage.look_ns += since(from);
-		}
-	}
-}
 
 /* The part of the fill level that depends on the period. */
 static u32 without_batch(const struct ks_thread *t, u32 fill)
@@ -602,61 +259,6 @@ static u32 without_batch(const struct ks_thread *t, u32 fill)
 		    (READ_ONCE(ks_knobs.ring_pages) * PAGE_SIZE);
 
 	return fill - min(fill, batch);
-}
-
-/*
- * Reads one event, which makes the CPU hand over what the hardware has of all of them.
- * Return: number of records.
- */
-static u32 read_event(const struct ks_thread *t, int cpu)
-{
-	struct ks_cpu *c = per_cpu_ptr(&ks_cpus, cpu);
-	u64 before = waiting_of(t, cpu);
-	struct ks_ring *ring;
-	int i;
-
-	if (c->stale)
-		give_periods(t, cpu);
-	for (i = 0; i < t->source->nr; i++) {
-		ring = &c->ring[c->event++ % t->source->nr];
-		if (ring->event)
-			break;
-	}
-	ks_ring_read(ring);
-	return waiting_of(t, cpu) - before;
-}
-
-/*
- * An idle CPU has handed over its records when it became idle. Return: number of records
- * that there were, if they are too many and reads cannot come more often; else 0.
- */
-static u32 read_cpu(struct ks_thread *t, int cpu, u64 part_ns)
-{
-	struct ks_reads *r = &per_cpu(ks_cpus, cpu).reads;
-	u64 from = local_clock();
-	u32 found;
-
-	found = idle_cpu(cpu) ? 0 : read_event(t, cpu);
-	ks_reads_done(r, found, part_ns, knob_ns(&ks_knobs.window_ms));
-	/* Most of this time, the other CPU writes its records to the rings. */
-	*(ks_reads_is_look(found) ? &t->usage.look_ns : &t->usage.drain_ns) += since(from);
-	return r->late && found > KS_MOST_RECORDS ? found : 0;
-}
-
-/* Return: as read_cpu(), the most of any CPU. */
-static u32 read_events(struct ks_thread *t)
-{
-	u64 part_ns = ktime_get_ns() - t->window_ns;
-	u32 most = 0;
-	int cpu;
-
-	for_each_cpu(cpu, &t->open) {
-		if (part_ns < per_cpu(ks_cpus, cpu).reads.next)
-			continue;
-		most = max(most, read_cpu(t, cpu, part_ns));
-		cond_resched();
-	}
-	return most;
 }
 
 /*
@@ -677,8 +279,8 @@ static void look_at_fill(struct ks_thread *t, const u32 fill[KS_NR_KINDS], u32 m
 	}
 	if ((full[KS_LOADS] || full[KS_STORES]) &&
 	    ks_quota_ring_full(&t->quota, &t->tuning, ktime_get_ns() - t->window_ns,
-			       knob_ns(&ks_knobs.window_ms), full))
-		set_periods(t);
+			       ks_knob_ns(&ks_knobs.window_ms), full))
+		ks_set_periods(t);
 }
 
 static void one_round(struct ks_thread *t)
@@ -687,11 +289,11 @@ static void one_round(struct ks_thread *t)
 	u32 fill[KS_NR_KINDS] = {}, most;
 	int cpu;
 
-	most = read_events(t);
+	most = ks_read_events(t);
 	until = local_clock() + ks_quota_budget_ns(&t->quota, &t->tuning);
 	/* Begin where the last round ran out of time. */
 	for_each_cpu_wrap(cpu, &t->open, t->next) {
-		drain_cpu(t, cpu, until, fill);
+		ks_drain_cpu(t, cpu, until, fill);
 		if (local_clock() >= until) {
 			t->next = (cpu + 1) % nr_cpu_ids;
 			break;
@@ -701,7 +303,7 @@ static void one_round(struct ks_thread *t)
 	t->usage.rounds++;
 	WRITE_ONCE(ks_status.rounds, ks_status.rounds + 1);
 	look_at_fill(t, fill, most);
-	t->usage.round_ns += since(from);
+	t->usage.round_ns += ks_since(from);
 	t->usage.round_run_ns += run_ns() - from_run;
 }
 
@@ -779,7 +381,7 @@ static void follow_isolation(const struct ks_thread *t)
 
 	ks_wanted_cpus(&want);
 	if (!cpumask_equal(&want, &t->want))
-		ks_knobs_changed();
+		ks_cpus_changed();
 }
 
 /* Outside of rounds; counted as if it were part of one. */
@@ -787,8 +389,8 @@ static void change_periods(struct ks_thread *t)
 {
 	u64 from = local_clock(), from_run = run_ns();
 
-	set_periods(t);
-	t->usage.round_ns += since(from);
+	ks_set_periods(t);
+	t->usage.round_ns += ks_since(from);
 	t->usage.round_run_ns += run_ns() - from_run;
 }
 
@@ -813,8 +415,8 @@ static void end_window(struct ks_thread *t, u64 now)
 		t->cooled_ns = now;
 	}
 	/* Some rings may have failed for lack of memory. */
-	open_missing(t);
-	count_rings(t);
+	ks_open_missing(t);
+	WRITE_ONCE(ks_status.rings, ks_nr_rings(t));
 	/* What has been done since @now counts for the next window. */
 	begin_window(t, now, run);
 	if (changed)
@@ -824,7 +426,7 @@ static void end_window(struct ks_thread *t, u64 now)
 /* With a time for it: a halving is never late by more than a round. */
 static void cool_by_clock(struct ks_thread *t, u64 now)
 {
-	u64 epoch_ns = knob_ns(&ks_knobs.cool_ms);
+	u64 epoch_ns = ks_knob_ns(&ks_knobs.cool_ms);
 
 	if (!epoch_ns || now - t->cooled_ns < epoch_ns)
 		return;
@@ -871,7 +473,7 @@ static int ksamplingd(void *data)
 			one_round(t);
 
 		now = ktime_get_ns();
-		if (now - t->window_ns >= knob_ns(&ks_knobs.window_ms))
+		if (now - t->window_ns >= ks_knob_ns(&ks_knobs.window_ms))
 			end_window(t, now);
 		cool_by_clock(t, now);
 		sleep(t);
@@ -958,35 +560,19 @@ void ks_knobs_changed(void)
 }
 
 /**
- * ks_wanted_cpus - get the CPUs that are to be sampled, online or not
- * @mask: for the result
+ * ks_cpus_changed - make the thread follow the knobs of CPUs and nodes
  *
- * These are the CPUs of the knob. If it is unset, all but those that are isolated by
- * isolcpus=, nohz_full= or a cpuset.
- *
- * Context: any. A list that is written concurrently may be torn; its writer calls
- * ks_knobs_changed() afterwards.
+ * Context: any.
  */
-void ks_wanted_cpus(struct cpumask *mask)
+void ks_cpus_changed(void)
 {
-	int cpu;
-
-	/* Pairs with the release in set_cpus(): the flag is set after the list. */
-	if (smp_load_acquire(&ks_knobs.cpus_named)) {
-		cpumask_copy(mask, &ks_knobs.cpus);
-		return;
-	}
-	cpumask_clear(mask);
-	guard(rcu)();
-	for_each_possible_cpu(cpu)
-		if (!cpu_is_isolated(cpu) && housekeeping_cpu(cpu, HK_TYPE_TICK))
-			cpumask_set_cpu(cpu, mask);
+	leave_message(&ks_look);
 }
 
 static int cpu_comes(unsigned int cpu)
 {
 	cpumask_set_cpu(cpu, &ks_up);
-	leave_message(&ks_look);
+	ks_cpus_changed();
 	return 0;
 }
 
@@ -996,7 +582,7 @@ static int cpu_goes(unsigned int cpu)
 	/* Clear before set: a thread that saw the CPU up, and opens its rings, sees it gone. */
 	smp_mb__after_atomic();
 	cpumask_set_cpu(cpu, &ks_gone);
-	leave_message(&ks_look);
+	ks_cpus_changed();
 	return 0;
 }
 

@@ -88,6 +88,7 @@ int ks_start(void);
 void ks_stop(void);
 bool ks_is_on(void);
 void ks_knobs_changed(void);
+void ks_cpus_changed(void);
 void ks_wanted_cpus(struct cpumask *mask);
 
 struct ctl_table;

@@ -156,7 +156,7 @@ static int set_nodes(unsigned long *list)
 		return -EINVAL;
 	if (!bitmap_equal(list, nodes_addr(ks_knobs.nodes), MAX_NUMNODES)) {
 		bitmap_copy(nodes_addr(ks_knobs.nodes), list, MAX_NUMNODES);
-		ks_knobs_changed();
+		ks_cpus_changed();
 	}
 	return 0;
 }
@@ -175,7 +175,7 @@ static int set_cpus(unsigned long *list)
 		bitmap_copy(cpumask_bits(&ks_knobs.cpus), list, CPU_BITS);
 	/* After the list: pairs with ks_wanted_cpus(). */
 	smp_store_release(&ks_knobs.cpus_named, named);
-	ks_knobs_changed();
+	ks_cpus_changed();
 	return 0;
 }
 

@@ -85,9 +85,33 @@ static void drop_partition(void)
 	write_text(CGROUPS "cgroup.subtree_control", "-cpuset");
 }
 
+/*
+ * A period that is far from the one to begin with, and from now on moves by a step of 15 %
+ * in each window only: all rings that are opened again would have another one for long.
+ */
+static unsigned long long find_period(void)
+{
+	unsigned long long period = 0;
+
+	EXPECT(!set_test_pmu("accesses_per_s", 100000000), "accesses_per_s");
+	EXPECT(wait_slowly((period = get_event("test-loads", "period")) > 4 * 1999, 10000),
+	       "the period is %llu", period);
+	EXPECT(!set_knob("policy", "0"), "policy");
+	wait_windows(2);
+	return get_event("test-loads", "period");
+}
+
+static void expect_kept(unsigned long long period)
+{
+	unsigned long long now = get_event("test-loads", "period");
+
+	EXPECT(now > period / 2, "the period was %llu, and is %llu", period, now);
+}
+
 /* A cpuset isolates a CPU, and gives it back, while it is sampled. */
 static enum psi_result by_a_cpuset(void)
 {
+	unsigned long long period;
 	char line[64];
 
 	read_line("/sys/devices/system/cpu/isolated", line, sizeof(line));
@@ -100,17 +124,20 @@ static enum psi_result by_a_cpuset(void)
 	use_default_cpus();
 	switch_on();
 	expect_sampled("0-3", 4);
+	period = find_period();
 	/* Nothing at all is not a list. */
 	write_nothing();
 	EXPECT(!write_text(OURS "cpuset.cpus.partition", "isolated"), "partition");
 	read_line(OURS "cpuset.cpus.partition", line, sizeof(line));
 	REQUIRE(!strcmp(line, "isolated"), "the partition is %s", line);
 	expect_sampled("0-2", 3);
+	expect_kept(period);
 	expect_named();
 	EXPECT(!set_knob("cpus", "\n"), "no list");
 	expect_sampled("0-2", 3);
 	EXPECT(!write_text(OURS "cpuset.cpus.partition", "member"), "partition");
 	expect_sampled("0-3", 4);
+	expect_kept(period);
 	return PSI_PASS;
 }
 
