@@ -58,40 +58,21 @@
 #include <linux/vmstat.h>
 #include <linux/xarray.h>
 
-#include "pages.h"
-
-#define BLOCK_PAGES	BIT(KS_MAX_ORDER)
-
-/* Blocks of 4 KiB swept in a window; the second while a consumer slot waits to be clean. */
-#define SWEEP_BLOCKS	32
-#define HASTY_SWEEP	1024
-
-/**
- * struct ks_node - how hot a node is
- * @hist:  its histogram; written by the thread alone
- * @moved: base pages to be added to each bin, left by the hooks
- */
-struct ks_node {
-	struct ks_histogram hist;
-	atomic_long_t moved[KS_NR_BINS];
-};
+#include "pages_internal.h"
 
 DEFINE_STATIC_KEY_FALSE(ks_pages_have_heat);
 
-static DEFINE_XARRAY_FLAGS(ks_blocks, XA_FLAGS_LOCK_IRQ);
+DEFINE_XARRAY_FLAGS(ks_blocks, XA_FLAGS_LOCK_IRQ);
 static bool ks_takes_blocks;			/* under the lock of ks_blocks */
-static atomic_long_t ks_nr_blocks;
-static struct ks_node __rcu *ks_nodes;		/* NULL: there is no thread */
+atomic_long_t ks_nr_blocks;
+struct ks_node __rcu *ks_nodes;		/* NULL: there is no thread */
 
 /* Written by the thread, or while there is none. */
-static u32 ks_epoch;
-static u32 ks_window;
-static struct ks_epoch ks_this_epoch;
-static struct ks_hits ks_hits;			/* in this window */
-static struct ks_limits ks_limits = { .heat = 1, .samples = 1 };
-static unsigned long ks_target;
-static unsigned long ks_sweep;			/* the sweep continues at this block */
-static unsigned long ks_cleaning;		/* stale slots that this sweep cleans */
+u32 ks_epoch;
+u32 ks_window;
+struct ks_epoch ks_this_epoch;
+struct ks_hits ks_hits;			/* in this window */
+struct ks_limits ks_limits = { .heat = 1, .samples = 1 };
 static u32 ks_run;				/* number of starts */
 static const struct ks_follower __rcu *ks_follower;
 
@@ -99,13 +80,7 @@ static struct ks_consumer __rcu *ks_consumers[KS_MAX_CONSUMERS];
 static DEFINE_MUTEX(ks_consumers_lock);
 DEFINE_STATIC_SRCU(ks_consumers_srcu);
 static unsigned long ks_slots;			/* with a consumer */
-static unsigned long ks_stale_slots;		/* words may have bits of a former consumer */
-
-/* For the thread, and for ks_pages_stop() after it: nothing else frees ks_nodes. */
-static struct ks_node *own_node(int nid)
-{
-	return &rcu_dereference_protected(ks_nodes, true)[nid];
-}
+unsigned long ks_stale_slots;		/* words may have bits of a former consumer */
 
 /* ------------------------------- Start and stop ------------------------------- */
 
@@ -118,8 +93,13 @@ static void take_blocks(bool take)
 	xa_unlock_irqrestore(&ks_blocks, flags);
 }
 
-/* Called by the thread, or once it has ended. */
-static void drop_block(unsigned long index)
+/**
+ * ks_drop_block - free a block
+ * @index: its index in ks_blocks
+ *
+ * Context: the thread, or once it has ended; may sleep.
+ */
+void ks_drop_block(unsigned long index)
 {
 	struct ks_heat *block;
 	unsigned long flags;
@@ -147,10 +127,7 @@ int ks_pages_start(void)
 	WRITE_ONCE(ks_limits.heat, U32_MAX);
 	/* All words start at 0, so none has bits of a former consumer. */
 	WRITE_ONCE(ks_stale_slots, 0);
-	ks_cleaning = 0;
-	ks_sweep = 0;
-	ks_this_epoch = (struct ks_epoch) { .began_ns = ktime_get_ns() };
-	ks_hits = (struct ks_hits) {};
+	ks_windows_start();
 	WRITE_ONCE(ks_run, ks_run + 1);
 	rcu_assign_pointer(ks_nodes, nodes);
 	take_blocks(true);
@@ -165,7 +142,7 @@ int ks_pages_start(void)
  */
 void ks_pages_stop(void)
 {
-	struct ks_node *nodes = own_node(0);
+	struct ks_node *nodes = ks_own_node(0);
 	struct ks_heat *block;
 	unsigned long index;
 
@@ -174,7 +151,7 @@ void ks_pages_stop(void)
 	/* A hook that has begun must not end in the next run. */
 	synchronize_rcu();
 	xa_for_each(&ks_blocks, index, block) {
-		drop_block(index);
+		ks_drop_block(index);
 		cond_resched();
 	}
 	xa_destroy(&ks_blocks);
@@ -245,12 +222,18 @@ static unsigned long whom_to_tell(struct ks_heat *h, bool entered, bool first_in
 	return ask;
 }
 
-/* Return: the word of a page, or NULL. Called under RCU. */
-static struct ks_heat *place_of(unsigned long pfn)
+/**
+ * ks_place_of - get the word of a page
+ * @pfn: the page
+ *
+ * Context: under RCU.
+ * Return: the word, or NULL if there is none.
+ */
+struct ks_heat *ks_place_of(unsigned long pfn)
 {
-	struct ks_heat *block = xa_load(&ks_blocks, pfn / BLOCK_PAGES);
+	struct ks_heat *block = xa_load(&ks_blocks, pfn / KS_BLOCK_PAGES);
 
-	return block ? &block[pfn % BLOCK_PAGES] : NULL;
+	return block ? &block[pfn % KS_BLOCK_PAGES] : NULL;
 }
 
 static void ask_later(unsigned long pfn, unsigned long slots)
@@ -258,7 +241,7 @@ static void ask_later(unsigned long pfn, unsigned long slots)
 	struct ks_heat *place, old, new;
 
 	guard(rcu)();
-	place = place_of(pfn);
+	place = ks_place_of(pfn);
 	if (!place)
 		return;
 	old.word = READ_ONCE(place->word);
@@ -318,7 +301,7 @@ static struct ks_heat *add_block(unsigned long index)
 	struct ks_heat *block, *other;
 	unsigned long flags;
 
-	block = kcalloc(BLOCK_PAGES, sizeof(*block), gfp);
+	block = kcalloc(KS_BLOCK_PAGES, sizeof(*block), gfp);
 	if (!block)
 		return NULL;
 	xa_lock_irqsave(&ks_blocks, flags);
@@ -337,10 +320,10 @@ static struct ks_heat *make_place(unsigned long pfn)
 {
 	struct ks_heat *block;
 
-	if (place_of(pfn))
-		return place_of(pfn);
-	block = add_block(pfn / BLOCK_PAGES);
-	return block ? &block[pfn % BLOCK_PAGES] : NULL;
+	if (ks_place_of(pfn))
+		return ks_place_of(pfn);
+	block = add_block(pfn / KS_BLOCK_PAGES);
+	return block ? &block[pfn % KS_BLOCK_PAGES] : NULL;
 }
 
 /**
@@ -412,7 +395,7 @@ enum ks_discard ks_pages_sample(u64 phys, int from_nid, bool store)
 		/* Ordered after the epoch that it holds, see hot_show(). */
 	} while (!try_cmpxchg(&place->word, &old.word, new.word));
 	rcu_read_unlock();
-	ks_histogram_replace(&own_node(page.nid)->hist, old, new, ks_epoch);
+	ks_histogram_replace(&ks_own_node(page.nid)->hist, old, new, ks_epoch);
 	count_vm_event(node_is_toptier(page.nid) ? KSAMPLINGD_SAMPLES_FAST :
 						   KSAMPLINGD_SAMPLES_SLOW);
 	/* A consumer may want to migrate the folio, which a reference would prevent. */
@@ -445,7 +428,7 @@ static void count_moved(int nid, struct ks_heat h, int sign)
 /* Clears the word of a page. Called under RCU. Return: the old word. */
 static struct ks_heat take_heat(unsigned long pfn, int nid)
 {
-	struct ks_heat *place = place_of(pfn);
+	struct ks_heat *place = ks_place_of(pfn);
 	struct ks_heat h = {};
 
 	/* Nearly always, there is nothing to write. */
@@ -483,7 +466,7 @@ void __ksamplingd_freed(struct page *page, unsigned int order)
 	const struct ks_follower *follower;
 
 	guard(rcu)();
-	for (i = 0; i < BIT(order); i += BLOCK_PAGES)
+	for (i = 0; i < BIT(order); i += KS_BLOCK_PAGES)
 		take_heat(pfn + i, page_to_nid(page));
 	follower = rcu_dereference(ks_follower);
 	if (follower)
@@ -510,7 +493,7 @@ void __ksamplingd_migrated(struct folio *to, struct folio *from)
 	follower = rcu_dereference(ks_follower);
 	if (follower)
 		follower->moved(to, from);
-	for (i = 0; i < folio_nr_pages(from); i += BLOCK_PAGES) {
+	for (i = 0; i < folio_nr_pages(from); i += KS_BLOCK_PAGES) {
 		h = take_heat(folio_pfn(from) + i, from_nid);
 		/* Device memory is never sampled. */
 		if (!ks_heat_now(h, READ_ONCE(ks_epoch)) || folio_is_zone_device(to)) {
@@ -562,287 +545,3 @@ static int __init ks_pages_init(void)
 	return hotplug_memory_notifier(memory_goes, DEFAULT_CALLBACK_PRI);
 }
 subsys_initcall(ks_pages_init);
-
-/* ---------------------------------- Windows ---------------------------------- */
-
-/* Folds what the hooks have left into the histograms. */
-static void fold(void)
-{
-	struct ks_node *node;
-	int nid, bin;
-
-	for (nid = 0; nid < nr_node_ids; nid++) {
-		node = own_node(nid);
-		for (bin = 0; bin < KS_NR_BINS; bin++)
-			if (atomic_long_read(&node->moved[bin]))
-				ks_histogram_add(&node->hist, bin,
-						 atomic_long_xchg(&node->moved[bin], 0));
-	}
-}
-
-/* The hottest pages of all nodes that fit into the target are above it. */
-static void set_threshold(void)
-{
-	struct ks_histogram sum = {};
-	int nid, bin;
-
-	for (nid = 0; nid < nr_node_ids; nid++)
-		for (bin = 0; bin < KS_NR_BINS; bin++)
-			sum.bin[bin] += own_node(nid)->hist.bin[bin];
-	WRITE_ONCE(ks_limits.heat, ks_histogram_threshold(&sum, ks_target));
-}
-
-/* Clears cold words, and bits of stale slots. Return: false if all words are cold. */
-static bool sweep_block(struct ks_heat *block)
-{
-	struct ks_heat old, new;
-	bool warm = false;
-	int i;
-
-	for (i = 0; i < BLOCK_PAGES; i++) {
-		old.word = READ_ONCE(block[i].word);
-		if (!old.word)
-			continue;
-		new = old;
-		if (ks_heat_now(old, ks_epoch)) {
-			warm = true;
-			new.told &= ~ks_cleaning;
-		} else {
-			new.word = 0;
-		}
-		/* It was freed or migrated concurrently: the next sweep deals with it. */
-		if (new.word != old.word && cmpxchg(&block[i].word, old.word, new.word) != old.word)
-			warm = true;
-	}
-	return warm;
-}
-
-/*
- * Sweeps a part of all blocks and frees the cold ones; heat that a migration brings into
- * one of those at the same time is lost. After a full pass, no word has bits of the
- * consumers that had unregistered before the pass began.
- */
-static void sweep(void)
-{
-	unsigned long stale = READ_ONCE(ks_stale_slots);
-	struct ks_heat *block;
-	int left;
-
-	if (stale & ~ks_cleaning) {
-		ks_cleaning = stale;
-		ks_sweep = 0;
-	}
-	for (left = ks_cleaning ? HASTY_SWEEP : SWEEP_BLOCKS; left; left--) {
-		block = xa_find(&ks_blocks, &ks_sweep, ULONG_MAX, XA_PRESENT);
-		if (!block) {
-			ks_sweep = 0;
-			for (stale = ks_cleaning; stale; stale &= stale - 1)
-				clear_bit(__ffs(stale), &ks_stale_slots);
-			ks_cleaning = 0;
-			return;
-		}
-		if (!sweep_block(block))
-			drop_block(ks_sweep);
-		ks_sweep++;
-		cond_resched();
-	}
-}
-
-/**
- * ks_pages_window - end of a window: update the threshold and sweep
- * @target:  how much memory may be called hot, base pages
- * @samples: minimum number of samples of a hot page
- * @now:     ktime_get_ns()
- *
- * Context: the thread; may sleep.
- * Return: true if samples have told enough to halve all heat.
- */
-bool ks_pages_window(unsigned long target, u32 samples, u64 now)
-{
-	bool over;
-
-	WRITE_ONCE(ks_target, target);
-	WRITE_ONCE(ks_limits.samples, samples);
-	ks_window++;
-	fold();
-	set_threshold();
-	sweep();
-	over = ks_epoch_is_over(&ks_this_epoch, now, ks_limits, &ks_hits);
-	ks_hits = (struct ks_hits) {};
-	return over;
-}
-
-/**
- * ks_pages_cool - end of an epoch: halve all heat
- * @now: ktime_get_ns()
- *
- * Context: the thread; may sleep.
- */
-void ks_pages_cool(u64 now)
-{
-	int nid;
-
-	ks_epoch_begin(&ks_this_epoch, now);
-	fold();
-	WRITE_ONCE(ks_epoch, ks_epoch + 1);
-	for (nid = 0; nid < nr_node_ids; nid++)
-		ks_histogram_cool(&own_node(nid)->hist);
-	set_threshold();
-	/* This also reaches every page before its epoch wraps. */
-	sweep();
-}
-
-/* ------------------------------------ Views ------------------------------------ */
-
-static struct ks_limits limits_now(void)
-{
-	return (struct ks_limits) {
-		.heat = READ_ONCE(ks_limits.heat),
-		.samples = READ_ONCE(ks_limits.samples),
-	};
-}
-
-/**
- * ks_pages_hot_heat - get the heat of a page if it is hot now
- * @pfn:   first page of a folio
- * @order: of the folio, as in struct ks_hot_page
- *
- * Context: any but NMI.
- * Return: its heat, or 0 if it is not hot or was sampled with another order.
- */
-u32 ks_pages_hot_heat(unsigned long pfn, unsigned int order)
-{
-	u32 epoch = READ_ONCE(ks_epoch);
-	struct ks_heat *place, h = {};
-
-	scoped_guard(rcu) {
-		place = place_of(pfn);
-		if (place)
-			h.word = READ_ONCE(place->word);
-	}
-	if (h.order != order || !ks_heat_is_hot(h, epoch, limits_now()))
-		return 0;
-	return ks_heat_now(h, epoch);
-}
-
-/**
- * ks_pages_hot_from - get the heat at which a page becomes hot
- * @order: of the folio
- *
- * Return: heat.
- */
-u64 ks_pages_hot_from(unsigned int order)
-{
-	return ks_heat_hot_from(order, limits_now());
-}
-
-/**
- * ks_pages_threshold - get the heat above which pages fit into the target
- *
- * Return: heat; a hot page needs a minimum of samples besides.
- */
-u32 ks_pages_threshold(void)
-{
-	return READ_ONCE(ks_limits.heat);
-}
-
-/**
- * ks_pages_target - get the amount of memory that may be called hot
- *
- * Return: base pages, as of the last window.
- */
-unsigned long ks_pages_target(void)
-{
-	return READ_ONCE(ks_target);
-}
-
-/**
- * ks_pages_histogram - copy the histogram of a node
- * @nid:  the node
- * @hist: for the result; a page that is sampled meanwhile may be in no bin, or in two
- */
-void ks_pages_histogram(int nid, struct ks_histogram *hist)
-{
-	struct ks_node *nodes;
-	int bin;
-
-	*hist = (struct ks_histogram) {};
-	guard(rcu)();
-	nodes = rcu_dereference(ks_nodes);
-	for (bin = 0; nodes && bin < KS_NR_BINS; bin++)
-		hist->bin[bin] = READ_ONCE(nodes[nid].hist.bin[bin]);
-}
-
-/**
- * ks_pages_bytes - get the memory used by the heat of pages
- *
- * Return: bytes.
- */
-unsigned long ks_pages_bytes(void)
-{
-	return atomic_long_read(&ks_nr_blocks) * BLOCK_PAGES * sizeof(struct ks_heat);
-}
-
-/* Iterates over block indices + 1: a block may be gone before it is shown. */
-static void *hot_block(loff_t *pos)
-{
-	unsigned long index = *pos;
-
-	if (!xa_find(&ks_blocks, &index, ULONG_MAX, XA_PRESENT))
-		return NULL;
-	*pos = index;
-	return (void *)(index + 1);
-}
-
-static void *hot_start(struct seq_file *m, loff_t *pos)
-{
-	return hot_block(pos);
-}
-
-static void *hot_next(struct seq_file *m, void *v, loff_t *pos)
-{
-	++*pos;
-	cond_resched();
-	return hot_block(pos);
-}
-
-static void hot_stop(struct seq_file *m, void *v)
-{
-}
-
-static void show_if_hot(struct seq_file *m, unsigned long pfn, struct ks_heat h)
-{
-	u32 epoch = READ_ONCE(ks_epoch);
-	struct page *page;
-
-	if (!ks_heat_is_hot(h, epoch, limits_now()))
-		return;
-	page = pfn_to_online_page(pfn);
-	if (page)
-		seq_printf(m, "%d 0x%lx %u %u\n", page_to_nid(page), pfn, h.order,
-			   ks_heat_now(h, epoch));
-}
-
-static int hot_show(struct seq_file *m, void *v)
-{
-	unsigned long index = (unsigned long)v - 1;
-	struct ks_heat *block, h;
-	int i;
-
-	guard(rcu)();
-	block = xa_load(&ks_blocks, index);
-	for (i = 0; block && i < BLOCK_PAGES; i++) {
-		/* Pairs with ks_pages_sample(): ks_epoch is read after the word. */
-		h.word = smp_load_acquire(&block[i].word);
-		show_if_hot(m, index * BLOCK_PAGES + i, h);
-	}
-	return 0;
-}
-
-/* One line for each hot page: node, pfn, order, heat. */
-const struct seq_operations ks_hot_pages_sops = {
-	.start = hot_start,
-	.next = hot_next,
-	.stop = hot_stop,
-	.show = hot_show,
-};
