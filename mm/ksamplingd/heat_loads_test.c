@@ -239,8 +239,33 @@ static void R29_others_become_hot(struct kunit *test)
 	}
 }
 
+/* Half of the samples hit hot pages, and then a tenth: that ends an epoch of any age. */
+static void R29_an_epoch_that_ends_early(struct kunit *test)
+{
+	const struct ks_limits limits = { .heat = 512, .samples = 2 };
+	struct ks_hits hits = { .samples = 1000, .hits = 500, .heat = 500 * 512 };
+	struct ks_epoch e = {};
+	u64 now = 0;
+	int i;
+
+	for (i = 0; i < 60; i++) {
+		now += NSEC_PER_SEC;
+		KUNIT_EXPECT_FALSE(test, ks_epoch_is_over(&e, now, limits, &hits));
+	}
+	hits.hits = 100;
+	hits.heat = 100 * 512;
+	KUNIT_EXPECT_TRUE(test, ks_epoch_is_over(&e, now + NSEC_PER_SEC, limits, &hits));
+	/* But not one that has just begun, nor by a few samples. */
+	ks_epoch_begin(&e, now);
+	KUNIT_EXPECT_FALSE(test, ks_epoch_is_over(&e, now + NSEC_PER_SEC, limits, &hits));
+	hits.samples = 50;
+	hits.hits = 5;
+	KUNIT_EXPECT_FALSE(test, ks_epoch_is_over(&e, now + 9 * NSEC_PER_SEC, limits, &hits));
+}
+
 static struct kunit_case heat_loads_cases[] = {
 	KUNIT_CASE(R29_a_clock_is_right_for_one_size),
+	KUNIT_CASE(R29_an_epoch_that_ends_early),
 	KUNIT_CASE_SLOW(R29_hot_at_any_size),
 	KUNIT_CASE_SLOW(R29_others_become_hot),
 	{}

@@ -430,6 +430,26 @@ static void R23_sleep_is_not_hasty(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, q.sleep_us, 66666);
 }
 
+/* Looks at CPUs take 12 ms, however many rounds there are: only the rounds grow rarer. */
+static void R23_looks_are_no_rounds(struct kunit *test)
+{
+	struct ks_usage u = {
+		.wall_ns = WINDOW_NS, .run_ns = 30000000, .drain_ns = 10000000,
+		.look_ns = 12000000, .rounds = 500,
+	};
+	struct ks_tuning t = { 30, KS_PROPORTIONAL, 2000, 1000 };
+	struct ks_quota q;
+
+	start_at(&q, &t, 10);
+	ks_quota_window(&q, &t, &u);
+	KUNIT_EXPECT_EQ(test, q.base_ppm, 20000);
+	KUNIT_EXPECT_EQ(test, q.sleep_us, 2000);
+	/* Without looks, rounds take 20 of 15 ms. */
+	u.look_ns = 0;
+	ks_quota_window(&q, &t, &u);
+	KUNIT_EXPECT_EQ(test, q.sleep_us, 2666);
+}
+
 /*
  * Each wakeup takes 80 us, and 5 us for each record that perf gets out then, of 2000 in a
  * second. That these take longer together if the thread sleeps longer is no reason for that.
@@ -585,6 +605,7 @@ static struct kunit_case quota_window_cases[] = {
 	KUNIT_CASE(R23_ends_of_the_tables),
 	KUNIT_CASE(R23_full_whatever_the_period_is),
 	KUNIT_CASE(R23_nearest_level),
+	KUNIT_CASE(R23_looks_are_no_rounds),
 	KUNIT_CASE(R23_not_too_far_at_once),
 	KUNIT_CASE(R23_policy_step_after_a_search),
 	KUNIT_CASE(R23_quota_0_is_a_fixed_period),
