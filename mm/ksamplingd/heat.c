@@ -36,8 +36,8 @@
 
 #include "heat.h"
 
-#define LEAST_EPOCH_NS	(2 * NSEC_PER_SEC)
-#define MOST_EPOCH_NS	(900 * NSEC_PER_SEC)
+#define LEAST_EPOCH_NS	(2ULL * NSEC_PER_SEC)
+#define MOST_EPOCH_NS	(900ULL * NSEC_PER_SEC)
 #define ENOUGH_SAMPLES	64	/* in a window, to judge by its hits */
 #define ENOUGH_HITS	100000	/* ppm of the samples, to miss them */
 

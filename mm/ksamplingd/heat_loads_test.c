@@ -80,8 +80,8 @@ static u64 weight_of(const struct load *l, u32 rank)
 	u32 few = l->pages * 15 / 100;
 
 	if (l->shape == ZIPF)
-		return BIT_ULL(32) / (rank + 1);
-	return rank < few ? BIT_ULL(32) * 9 / few : BIT_ULL(32) / (l->pages - few);
+		return div_u64(BIT_ULL(32), rank + 1);
+	return rank < few ? div_u64(9 * BIT_ULL(32), few) : div_u64(BIT_ULL(32), l->pages - few);
 }
 
 static struct sim *new_sim(struct kunit *test, const struct load *l)
@@ -260,7 +260,7 @@ static void R29_an_epoch_that_ends_early(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, ks_epoch_is_over(&e, now + NSEC_PER_SEC, limits, &hits));
 	hits.samples = 50;
 	hits.hits = 5;
-	KUNIT_EXPECT_FALSE(test, ks_epoch_is_over(&e, now + 9 * NSEC_PER_SEC, limits, &hits));
+	KUNIT_EXPECT_FALSE(test, ks_epoch_is_over(&e, now + 9ULL * NSEC_PER_SEC, limits, &hits));
 }
 
 static struct kunit_case heat_loads_cases[] = {

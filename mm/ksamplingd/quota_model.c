@@ -113,7 +113,7 @@ static u32 run_plant_part(struct plant *p, struct ks_usage *u)
 	u64 round_ns = p->quota.sleep_us * NSEC_PER_USEC + p->base_ns;
 	u64 rounds = div_u64(WINDOW_NS / PARTS, round_ns) + 1;
 	u64 fit = div_u64(rounds * ks_quota_budget_ns(&p->quota, &p->tuning), p->record_ns);
-	u64 came = noisy(p, div_u64(p->accesses / PARTS, period_of(p)));
+	u64 came = noisy(p, div_u64(div_u64(p->accesses, PARTS), period_of(p)));
 	/* What comes between two rounds. */
 	u64 most = div64_u64(came, rounds);
 	u64 taken, room, made = came;
@@ -312,7 +312,7 @@ static void take_records(struct delivery *d, int part, struct ks_usage *u)
 
 static void run_part(struct delivery *d, int part, const u64 rate[], struct ks_usage *u)
 {
-	u64 part_ns = div_u64(WINDOW_NS * part, d->parts);
+	u64 part_ns = div_u64((u64)WINDOW_NS * part, d->parts);
 	struct model_cpu *c;
 
 	for (c = d->cpu; c < d->cpu + d->cpus; c++) {
