@@ -444,19 +444,22 @@ static void begin_search(struct ks_quota *q)
 }
 
 /*
- * How far a kind goes that is to go @by levels. Each time it turns back, the limit is
- * halved, so a search ends whatever the use has to do with the levels: of two side by
- * side, with the one below the quota. To turn back by far more than it went means that
- * what was measured before was of another load; else it goes no further than it came.
+ * How far a kind goes that is to go @by levels. With policy proportional, the limit is
+ * halved each time that it turns back, so a search ends whatever the use has to do with the
+ * levels: of two side by side, with the one below the quota. To turn back by far more than
+ * it went means that what was measured before was of another load; else it goes no further
+ * than it came.
  */
 static int limit_move(struct ks_quota *q, const struct ks_tuning *t, enum ks_kind kind, int by)
 {
-	int went = abs(q->moved[kind]), most;
+	int went = abs(q->moved[kind]);
 
+	/* On a long way, windows that turn it back by chance are no reason to stop. */
+	if (t->policy == KS_STEP)
+		return clamp(by, -1, 1);
 	if (by * q->moved[kind] < 0)
 		q->most[kind] = min(q->most[kind] / 2, abs(by) > 2 * went ? MAX_MOVE : went);
-	most = min(q->most[kind], t->policy == KS_STEP ? 1 : MAX_MOVE);
-	return clamp(by, -most, max(most, 1));
+	return clamp(by, -q->most[kind], max(q->most[kind], 1));
 }
 
 /* One move towards the levels that are wanted. */

@@ -307,6 +307,20 @@ static void R23_policy_step_after_a_search(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, tell_cliff(&q, &t, 20));
 }
 
+/* Nor do windows that are off by chance, however many. */
+static void R23_policy_step_with_noise(struct kunit *test)
+{
+	struct ks_tuning t = { 100, KS_STEP, 2000, 1000 };
+	struct ks_quota q;
+	int i;
+
+	start_at(&q, &t, 17);
+	for (i = 0; i < 20; i++)
+		tell(&q, &t, i % 2 ? 80000 : 130000);
+	for (i = 0; i < 10; i++)
+		KUNIT_EXPECT_TRUE(test, tell(&q, &t, 80000));
+}
+
 /* One round cannot break the quota, but can show by how much it is too small. */
 static void R22_budget(struct kunit *test)
 {
@@ -608,6 +622,7 @@ static struct kunit_case quota_window_cases[] = {
 	KUNIT_CASE(R23_looks_are_no_rounds),
 	KUNIT_CASE(R23_not_too_far_at_once),
 	KUNIT_CASE(R23_policy_step_after_a_search),
+	KUNIT_CASE(R23_policy_step_with_noise),
 	KUNIT_CASE(R23_quota_0_is_a_fixed_period),
 	KUNIT_CASE(R23_records_that_were_not_read),
 	KUNIT_CASE(R23_sleep_is_not_hasty),
