@@ -550,6 +550,9 @@ static bool adapt(struct ks_quota *q, const struct ks_tuning *t, const struct ks
 		return false;
 
 	near = is_near(q->use_ppm, t) && mix_is_near(q, t, u, q->loads_ppm);
+	/* One level is no search that could end too early, or fail. */
+	if (t->policy == KS_STEP)
+		return !near && move_levels(q, t, u);
 	if (near && (q->steady || q->moves > 1 || is_nearest(q, t))) {
 		q->steady = true;
 		return false;
