@@ -11,16 +11,11 @@
 #include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/minmax.h>
-#include <linux/moduleparam.h>
 #include <linux/prandom.h>
-#include <linux/random.h>
 #include <linux/time64.h>
 
 #include "heat.h"
-
-static unsigned long long given_seed;
-module_param_named(seed, given_seed, ullong, 0444);
-MODULE_PARM_DESC(seed, "of the random numbers; 0: another one each time");
+#include "test_seed.h"
 
 enum shape {
 	ZIPF,		/* the page of rank n has 1 / n of the accesses of the first one */
@@ -87,7 +82,6 @@ static u64 weight_of(const struct load *l, u32 rank)
 static struct sim *new_sim(struct kunit *test, const struct load *l)
 {
 	struct sim *s = kunit_kzalloc(test, sizeof(*s), GFP_KERNEL);
-	u64 seed = given_seed ?: get_random_u32();
 	u32 rank;
 
 	KUNIT_ASSERT_NOT_NULL(test, s);
@@ -99,8 +93,7 @@ static struct sim *new_sim(struct kunit *test, const struct load *l)
 	s->limits = (struct ks_limits) { .heat = U32_MAX, .samples = 2 };
 	for (rank = 0; rank < l->pages; rank++)
 		s->sum[rank] = weight_of(l, rank) + (rank ? s->sum[rank - 1] : 0);
-	kunit_info(test, "seed %llu\n", seed);
-	prandom_seed_state(&s->rnd, seed);
+	prandom_seed_state(&s->rnd, ks_test_seed(test));
 	return s;
 }
 
@@ -156,7 +149,7 @@ static void run_window(struct sim *s, u32 windows)
 	if (!over)
 		return;
 	s->length = div_u64(now - s->this_epoch.began_ns, NSEC_PER_SEC);
-	ks_epoch_begin(&s->this_epoch, now);
+	s->this_epoch.began_ns = now;
 	s->epoch++;
 	ks_histogram_cool(&s->hist);
 	set_threshold(s);
@@ -189,6 +182,28 @@ static const struct load loads[] = {
 	{ STEP, 2048, 409, 4000, 0, 60, 95 },
 };
 
+/* Heat that is halved by the clock finds nothing where memory is large. */
+static void R29_a_clock_is_right_for_one_size(struct kunit *test)
+{
+	struct sim *s = new_sim(test, &loads[3]);
+
+	while (s->window < 1200)
+		run_window(s, 10);
+	KUNIT_EXPECT_LE(test, held(s), 10);
+}
+
+/* Other pages become hot: within two epochs, nine of ten accesses are held again. */
+static void others_become_hot(struct kunit *test, struct sim *s, long load)
+{
+	u32 from = s->window, most = max(2 * s->length, 20U);
+
+	s->shift = s->load->pages / 2;
+	while (held(s) < 90 && s->window < 3 * s->load->windows)
+		run_window(s, 0);
+	kunit_info(test, "load %ld: after %u s\n", load, s->window - from);
+	KUNIT_EXPECT_LE_MSG(test, s->window - from, most, "load %ld", load);
+}
+
 static void R29_hot_at_any_size(struct kunit *test)
 {
 	const struct load *l;
@@ -203,39 +218,8 @@ static void R29_hot_at_any_size(struct kunit *test)
 		KUNIT_EXPECT_GE_MSG(test, held(s), l->held, "load %td", l - loads);
 		/* As much memory as fits. */
 		KUNIT_EXPECT_LE_MSG(test, held(s), 110, "load %td", l - loads);
-	}
-}
-
-/* Heat that is halved by the clock finds nothing where memory is large. */
-static void R29_a_clock_is_right_for_one_size(struct kunit *test)
-{
-	struct sim *s = new_sim(test, &loads[3]);
-
-	while (s->window < 1200)
-		run_window(s, 10);
-	KUNIT_EXPECT_LE(test, held(s), 10);
-}
-
-/* Other pages become hot: within two epochs, nine of ten accesses are held again. */
-static void R29_others_become_hot(struct kunit *test)
-{
-	const struct load *l;
-	u32 from, most;
-	struct sim *s;
-
-	for (l = loads; l < loads + ARRAY_SIZE(loads); l++) {
-		if (l->held < 95)
-			continue;
-		s = new_sim(test, l);
-		while (s->window < l->windows)
-			run_window(s, 0);
-		s->shift = l->pages / 2;
-		from = s->window;
-		most = max(2 * s->length, 20U);
-		while (held(s) < 90 && s->window < 3 * l->windows)
-			run_window(s, 0);
-		kunit_info(test, "load %td: after %u s\n", l - loads, s->window - from);
-		KUNIT_EXPECT_LE_MSG(test, s->window - from, most, "load %td", l - loads);
+		if (l->held >= 95)
+			others_become_hot(test, s, l - loads);
 	}
 }
 
@@ -256,7 +240,7 @@ static void R29_an_epoch_that_ends_early(struct kunit *test)
 	hits.heat = 100 * 512;
 	KUNIT_EXPECT_TRUE(test, ks_epoch_is_over(&e, now + NSEC_PER_SEC, limits, &hits));
 	/* But not one that has just begun, nor by a few samples. */
-	ks_epoch_begin(&e, now);
+	e.began_ns = now;
 	KUNIT_EXPECT_FALSE(test, ks_epoch_is_over(&e, now + NSEC_PER_SEC, limits, &hits));
 	hits.samples = 50;
 	hits.hits = 5;
@@ -267,7 +251,6 @@ static struct kunit_case heat_loads_cases[] = {
 	KUNIT_CASE(R29_a_clock_is_right_for_one_size),
 	KUNIT_CASE(R29_an_epoch_that_ends_early),
 	KUNIT_CASE_SLOW(R29_hot_at_any_size),
-	KUNIT_CASE_SLOW(R29_others_become_hot),
 	{}
 };
 

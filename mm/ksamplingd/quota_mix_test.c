@@ -77,8 +77,8 @@ static u32 loads_ppm(const struct delivery *d)
 static int hold_mix(struct kunit *test, int cpus, u64 loads, u64 stores, u32 share)
 {
 	struct delivery *d = new_mix(test, 30, cpus, share);
-	u32 use_ppm = 0;
-	int i, failed;
+	u32 use_ppm;
+	int failed;
 
 	d->accesses[KS_LOADS] = loads;
 	d->accesses[KS_STORES] = stores;
@@ -86,10 +86,7 @@ static int hold_mix(struct kunit *test, int cpus, u64 loads, u64 stores, u32 sha
 	run_deliveries(d, 60);
 	failed = d->plant.changes > 1;
 	failed += is_free(&d->plant.quota) && mix_error_ppm(d, loads_ppm(d)) > allowed_ppm(share);
-	for (i = 0; i < 10; i++) {
-		run_delivery(d);
-		use_ppm += d->plant.use_ppm / 10;
-	}
+	use_ppm = mean_use(d, 10);
 	/* The quota is met in any case, unless both end at the same end. */
 	failed += (d->plant.quota.level[KS_LOADS] || d->plant.quota.level[KS_STORES]) &&
 		  abs_diff(use_ppm, 30000U) > 5500;
@@ -202,21 +199,6 @@ static void R28_quota_comes_first(struct kunit *test)
 	KUNIT_EXPECT_LE(test, settle_mix(d, 60), 12);
 	run_deliveries(d, 10);
 	KUNIT_EXPECT_EQ(test, d->plant.quota.level[KS_STORES], KS_NR_LEVELS - 1);
-}
-
-/* One window of records; the use is at the quota, unless it is told otherwise. */
-static bool tell_mix(struct ks_quota *q, const struct ks_tuning *t, u32 use_ppm, u64 loads,
-		     u64 stores)
-{
-	struct ks_usage u = {
-		.wall_ns = WINDOW_NS,
-		.run_ns = use_ppm * (WINDOW_NS / KS_WHOLE),
-		.drain_ns = use_ppm * (WINDOW_NS / KS_WHOLE),
-		.rounds = 500,
-		.records = { [KS_LOADS] = loads, [KS_STORES] = stores },
-	};
-
-	return ks_quota_window(q, t, &u);
 }
 
 static void R28_band(struct kunit *test)

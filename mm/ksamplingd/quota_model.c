@@ -5,28 +5,22 @@
  */
 #include <kunit/test.h>
 #include <linux/math.h>
-#include <linux/moduleparam.h>
-#include <linux/random.h>
 #include <linux/string.h>
 
 #include "quota_model.h"
-
-static unsigned long long given_seed;
-module_param_named(seed, given_seed, ullong, 0444);
-MODULE_PARM_DESC(seed, "of the random numbers; 0: another one each time");
+#include "test_seed.h"
 
 static u64 model_seed;
 
 /**
- * model_init - begin a test with random numbers that can be had again
- * @test: the test, which prints the seed; quota_model.seed=7 at boot sets it
+ * model_init - begin a test with random numbers
+ * @test: the test, which prints their seed
  *
  * Return: 0.
  */
 int model_init(struct kunit *test)
 {
-	model_seed = given_seed ?: get_random_u32();
-	kunit_info(test, "seed %llu\n", model_seed);
+	model_seed = ks_test_seed(test);
 	return 0;
 }
 
@@ -59,6 +53,20 @@ bool ring_full(struct ks_quota *q, const struct ks_tuning *t, u64 part_ns, u32 f
 	const u32 fill[KS_NR_KINDS] = { [KS_LOADS] = fill_permille };
 
 	return ks_quota_ring_full(q, t, part_ns, WINDOW_NS, fill);
+}
+
+/* One window of records; the use is told, and nothing else. */
+bool tell_mix(struct ks_quota *q, const struct ks_tuning *t, u32 use_ppm, u64 loads, u64 stores)
+{
+	struct ks_usage u = {
+		.wall_ns = WINDOW_NS,
+		.run_ns = use_ppm * (WINDOW_NS / KS_WHOLE),
+		.drain_ns = use_ppm * (WINDOW_NS / KS_WHOLE),
+		.rounds = 500,
+		.records = { [KS_LOADS] = loads, [KS_STORES] = stores },
+	};
+
+	return ks_quota_window(q, t, &u);
 }
 
 struct plant new_plant(u32 quota_permille, u32 policy)
@@ -381,6 +389,25 @@ void run_deliveries(struct delivery *d, int windows)
 	memset(d->records, 0, sizeof(d->records));
 	while (windows--)
 		run_delivery(d);
+}
+
+/**
+ * mean_use - some windows, and what was used in them
+ * @d:	     the machine
+ * @windows: how many
+ *
+ * Return: ppm.
+ */
+u32 mean_use(struct delivery *d, int windows)
+{
+	u64 sum = 0;
+	int i;
+
+	for (i = 0; i < windows; i++) {
+		run_delivery(d);
+		sum += d->plant.use_ppm;
+	}
+	return div_u64(sum, windows);
 }
 
 /**

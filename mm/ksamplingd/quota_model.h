@@ -106,6 +106,7 @@ int model_init(struct kunit *test);
 void holds_in_95_of_100(struct kunit *test, const char *what, int trials, int failed);
 void start_at(struct ks_quota *q, const struct ks_tuning *t, u8 level);
 bool ring_full(struct ks_quota *q, const struct ks_tuning *t, u64 part_ns, u32 fill_permille);
+bool tell_mix(struct ks_quota *q, const struct ks_tuning *t, u32 use_ppm, u64 loads, u64 stores);
 struct plant new_plant(u32 quota_permille, u32 policy);
 void set_load(struct plant *p, int level, u32 percent);
 void run_window(struct plant *p);
@@ -114,5 +115,6 @@ int settle(struct plant *p, int most);
 struct delivery *new_delivery(struct kunit *test, u32 quota_permille, int cpus, int busy);
 void run_delivery(struct delivery *d);
 void run_deliveries(struct delivery *d, int windows);
+u32 mean_use(struct delivery *d, int windows);
 
 #endif /* _MM_KSAMPLINGD_QUOTA_MODEL_H */

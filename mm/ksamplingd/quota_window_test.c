@@ -10,17 +10,10 @@
 
 #include "quota_model.h"
 
-/* One window: the use is told, nothing else. */
+/* Of no records. */
 static bool tell(struct ks_quota *q, const struct ks_tuning *t, u32 use_ppm)
 {
-	struct ks_usage u = {
-		.wall_ns = WINDOW_NS,
-		.run_ns = use_ppm * (WINDOW_NS / KS_WHOLE),
-		.drain_ns = use_ppm * (WINDOW_NS / KS_WHOLE),
-		.rounds = 500,
-	};
-
-	return ks_quota_window(q, t, &u);
+	return tell_mix(q, t, use_ppm, 0, 0);
 }
 
 /* The average has four parts old and one part new, in each window and not the first. */
