@@ -86,16 +86,6 @@ u64 ks_heat_hot_from(u8 order, struct ks_limits limits)
 	return max(limits.heat + (u64)limits.heat / 8, floor_of(order, limits));
 }
 
-/**
- * ks_epoch_begin - begin an epoch
- * @e:	 the epoch; its averages stay
- * @now: ns
- */
-void ks_epoch_begin(struct ks_epoch *e, u64 now)
-{
-	e->began_ns = now;
-}
-
 static u32 smooth(u32 old, u32 new)
 {
 	return (9 * (u64)old + new) / 10;

@@ -79,7 +79,6 @@ struct ks_histogram {
 	unsigned long bin[KS_NR_BINS];
 };
 
-void ks_epoch_begin(struct ks_epoch *e, u64 now);
 bool ks_epoch_is_over(struct ks_epoch *e, u64 now, struct ks_limits limits,
 		      const struct ks_hits *hits);
 u32 ks_heat_now(struct ks_heat h, u32 epoch);

@@ -20,8 +20,8 @@
  * @ring_pages:	    size of each ring, a power of two
  * @source:	    index into ks_sources
  * @cool_ms:	    time in which heat is halved; 0: when samples have told enough
- * @hot_target_mb:  amount of memory that is called hot; 0: what could be replaced by hot pages in the
- *		    fast nodes
+ * @hot_target_mb:  amount of memory that is called hot; 0: what could be replaced by hot
+ *		    pages in the fast nodes
  * @hot_samples:    minimum number of samples of a hot page
  * @cpus:	    the CPUs to sample, if @cpus_named
  * @cpus_named:	    false: those of ks_wanted_cpus()

@@ -45,14 +45,12 @@
 #include <linux/atomic.h>
 #include <linux/cleanup.h>
 #include <linux/ksamplingd.h>
-#include <linux/ktime.h>
 #include <linux/memory.h>
 #include <linux/memory-tiers.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/nodemask.h>
 #include <linux/rcupdate.h>
-#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/srcu.h>
 #include <linux/vmstat.h>

@@ -153,7 +153,7 @@ void ks_pages_cool(u64 now)
 {
 	int nid;
 
-	ks_epoch_begin(&ks_this_epoch, now);
+	ks_this_epoch.began_ns = now;
 	fold();
 	WRITE_ONCE(ks_epoch, ks_epoch + 1);
 	for (nid = 0; nid < nr_node_ids; nid++)
