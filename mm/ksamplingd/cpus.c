@@ -25,7 +25,8 @@
  * @reads:  when its events are read
  * @event:  index of the one that is read next
  * @visits: how often the rings have been drained
- * @stale:  it was idle when the periods changed, and has the old ones
+ * @stale:  not 0: it was idle when the periods changed, and has the old ones. After so many
+ *	    more visits that find records it is interrupted for the new ones.
  *
  * It has cache lines of its own: the CPU of the thread uses it, not the CPU it describes.
  */
@@ -34,8 +35,10 @@ struct ks_cpu {
 	struct ks_reads reads;
 	u32 event;
 	u32 visits;
-	bool stale;
+	u8 stale;
 } ____cacheline_aligned;
+
+#define STALE_VISITS	16
 
 static DEFINE_PER_CPU_ALIGNED(struct ks_cpu, ks_cpus);
 
@@ -88,7 +91,7 @@ static void give_periods(const struct ks_thread *t, int cpu)
 {
 	int e;
 
-	per_cpu(ks_cpus, cpu).stale = false;
+	per_cpu(ks_cpus, cpu).stale = 0;
 	for (e = 0; e < t->source->nr; e++)
 		ks_ring_set_period(ring_of(cpu, e), period_of(t, t->source->events[e].kind));
 }
@@ -97,7 +100,8 @@ static void give_periods(const struct ks_thread *t, int cpu)
  * ks_set_periods - give all CPUs the periods of the loop
  * @t: the thread
  *
- * An idle CPU gets them when it is busy again: it would have to wake up for that.
+ * An idle CPU gets them when it is busy again: it would have to wake up for that. One that
+ * has records again and again, but is idle when it is looked at, is woken in the end.
  */
 void ks_set_periods(struct ks_thread *t)
 {
@@ -108,10 +112,10 @@ void ks_set_periods(struct ks_thread *t)
 	if (!ks_show_periods(t))
 		return;
 	for_each_cpu(cpu, &t->open) {
-		if (idle_cpu(cpu))
-			per_cpu(ks_cpus, cpu).stale = true;
-		else
+		if (!idle_cpu(cpu))
 			give_periods(t, cpu);
+		else if (!per_cpu(ks_cpus, cpu).stale)
+			per_cpu(ks_cpus, cpu).stale = STALE_VISITS;
 	}
 	t->usage.look_ns += ks_since(from);
 	trace_ksamplingd_period(ks_status.period[KS_LOADS], ks_status.period[KS_STORES]);
@@ -152,7 +156,7 @@ static int open_cpu(struct ks_thread *t, const struct ks_source *source, int cpu
 			return err;
 		}
 	}
-	per_cpu(ks_cpus, cpu).stale = false;
+	per_cpu(ks_cpus, cpu).stale = 0;
 	ks_reads_start(&per_cpu(ks_cpus, cpu).reads, cpu, ks_source_reads(source),
 		       ks_knob_ns(&ks_knobs.window_ms));
 	cpumask_set_cpu(cpu, &t->open);
@@ -396,6 +400,7 @@ void ks_drain_cpu(struct ks_thread *t, int cpu, u64 until, u32 fill[KS_NR_KINDS]
 	/* Events take turns at being first: there may be no time for the others. */
 	struct ks_cpu *c = per_cpu_ptr(&ks_cpus, cpu);
 	u32 first = c->visits++;
+	bool has_records = false;
 	u64 from;
 
 	for (i = 0; i < nr; i++) {
@@ -407,12 +412,13 @@ void ks_drain_cpu(struct ks_thread *t, int cpu, u64 until, u32 fill[KS_NR_KINDS]
 		from = local_clock();
 		fill[kind] = max(fill[kind], ks_ring_drain(ring, until));
 		t->usage.drain_ns += ks_since(from);
-		/* It has been busy, and may be so for long before it is read. */
-		if (c->stale && !idle_cpu(cpu)) {
-			from = local_clock();
-			give_periods(t, cpu);
-			t->usage.look_ns += ks_since(from);
-		}
+		has_records = true;
+	}
+	/* It has been busy, and may be so for long before it is read. */
+	if (has_records && c->stale && (!idle_cpu(cpu) || !--c->stale)) {
+		from = local_clock();
+		give_periods(t, cpu);
+		t->usage.look_ns += ks_since(from);
 	}
 }
 

@@ -32,6 +32,7 @@
  *	places		number of further consumers that can be registered
  *	strange		Y: some samples have no address, or one without memory
  *	throttle	Y: perf takes the interrupts for too many
+ *	busy_only	Y: an idle CPU accesses nothing
  *	refuse		Y: no event is added, as if others had all counters
  *	breakpoint	address for the source of that name; not used by this PMU
  *
@@ -95,6 +96,7 @@ static int events;			/* using the set; under set_lock */
 static bool throttle;
 static bool strange;
 static bool refuse;
+static bool busy_only;
 static u64 rate[2] = { 1000000, 1000000 };
 static DEFINE_PER_CPU(u64, produced);
 static DEFINE_PER_CPU(struct rnd_state, chance);
@@ -258,6 +260,8 @@ static bool has_buffer(const struct perf_event *event)
 
 static u64 rate_of(const struct perf_event *event)
 {
+	if (READ_ONCE(busy_only) && is_idle_task(current))
+		return 0;
 	return READ_ONCE(rate[event->attr.config == 1]);
 }
 
@@ -646,6 +650,7 @@ static int __init test_pmu_init(void)
 	debugfs_create_bool("throttle", 0600, dir, &throttle);
 	debugfs_create_bool("strange", 0600, dir, &strange);
 	debugfs_create_bool("refuse", 0600, dir, &refuse);
+	debugfs_create_bool("busy_only", 0600, dir, &busy_only);
 	debugfs_create_file("truth", 0400, dir, NULL, &truth_fops);
 	debugfs_create_u64("breakpoint", 0600, dir, &ks_test_breakpoint);
 	return 0;

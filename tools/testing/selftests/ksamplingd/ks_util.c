@@ -271,6 +271,7 @@ void use_test_pmu(unsigned int pages, unsigned long long accesses_per_s)
 	EXPECT(!write_text(TEST_PMU "throttle", "N"), "throttle");
 	EXPECT(!write_text(TEST_PMU "strange", "N"), "strange");
 	EXPECT(!write_text(TEST_PMU "refuse", "N"), "refuse");
+	EXPECT(!write_text(TEST_PMU "busy_only", "N"), "busy_only");
 	EXPECT(!set_knob("source", "test"), "source");
 }
 
