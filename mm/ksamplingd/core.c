@@ -66,6 +66,7 @@ struct ks_knobs ks_knobs = {
 	.store_period = 20011,
 	.ring_pages = 32,
 	.hot_samples = 2,
+	.heat_memory_ppm = 2000,
 	.nodes = NODE_MASK_NONE,
 };
 
@@ -337,6 +338,12 @@ static unsigned long hot_target(void)
 	return pages;
 }
 
+static void limit_heat(void)
+{
+	ks_pages_limit(mul_u64_u32_div((u64)totalram_pages() << PAGE_SHIFT,
+				       READ_ONCE(ks_knobs.heat_memory_ppm), 1000000));
+}
+
 static void show_use(const struct ks_thread *t, u64 now, u64 run)
 {
 	WRITE_ONCE(ks_status.use_ppm, t->quota.use_ppm);
@@ -409,6 +416,7 @@ static void end_window(struct ks_thread *t, u64 now)
 
 	look_at_counters(t);
 	follow_isolation(t);
+	limit_heat();
 	over = ks_pages_window(hot_target(), READ_ONCE(ks_knobs.hot_samples), now);
 	if (over && !READ_ONCE(ks_knobs.cool_ms)) {
 		ks_pages_cool(now);
@@ -510,6 +518,7 @@ int ks_start(void)
 	if (ks_task)
 		return 0;
 
+	limit_heat();
 	if (ks_pages_start())
 		return -ENOMEM;
 	ks_thread = (struct ks_thread) {};

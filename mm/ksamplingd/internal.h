@@ -23,6 +23,7 @@
  * @hot_target_mb:  amount of memory that is called hot; 0: what could be replaced by hot
  *		    pages in the fast nodes
  * @hot_samples:    minimum number of samples of a hot page
+ * @heat_memory_ppm: share of memory that the heat of pages may take
  * @cpus:	    the CPUs to sample, if @cpus_named
  * @cpus_named:	    false: those of ks_wanted_cpus()
  * @nodes:	    the thread runs on the CPUs of these
@@ -41,6 +42,7 @@ struct ks_knobs {
 	u32 cool_ms;
 	u32 hot_target_mb;
 	u32 hot_samples;
+	u32 heat_memory_ppm;
 	struct cpumask cpus;
 	bool cpus_named;
 	nodemask_t nodes;

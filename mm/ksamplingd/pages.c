@@ -5,6 +5,8 @@
  * Each page has a word of 8 bytes, in blocks for 2 MiB of memory. A block is allocated when
  * one of its pages is sampled for the first time, and freed when all of them are cold or
  * sampling ends. So heat takes memory only while sampling is on, and only for memory in use.
+ * If it is to take less than that, blocks without a hot page are dropped in turn, so that
+ * the pages of others can become hot.
  *
  * Heat belongs to the contents of a page. It moves along when a folio is migrated,
  * and is dropped when a page is freed. When a folio is split, its first page keeps the
@@ -63,6 +65,7 @@ DEFINE_STATIC_KEY_FALSE(ks_pages_have_heat);
 DEFINE_XARRAY_FLAGS(ks_blocks, XA_FLAGS_LOCK_IRQ);
 static bool ks_takes_blocks;			/* under the lock of ks_blocks */
 atomic_long_t ks_nr_blocks;
+unsigned long ks_most_blocks;			/* as far as hot pages leave a choice */
 struct ks_node __rcu *ks_nodes;		/* NULL: there is no thread */
 
 /* Written by the thread, or while there is none. */
@@ -80,7 +83,51 @@ DEFINE_STATIC_SRCU(ks_consumers_srcu);
 static unsigned long ks_slots;			/* with a consumer */
 unsigned long ks_stale_slots;		/* words may have bits of a former consumer */
 
+/*
+ * Number of blocks, of heat or of pasts, by their index modulo the size of the table, which
+ * has an entry for each 2 MiB of memory. So one load tells of nearly all pages that are freed
+ * that nothing is kept of them. Allocated by the first start and never freed.
+ */
+static atomic_t *ks_held __read_mostly;
+static unsigned long ks_held_mask __read_mostly;
+
+/**
+ * ks_pages_hold - something is kept of pages, or is no longer
+ * @index: of a block for 2 MiB of memory: pfn / 512
+ * @by:	   1 before the block can be found, -1 when it cannot be found any more
+ *
+ * Whoever writes to the block holds a reference to the page, so that is ordered before the
+ * page is freed.
+ *
+ * Context: any but NMI.
+ */
+void ks_pages_hold(unsigned long index, int by)
+{
+	atomic_add(by, &ks_held[index & ks_held_mask]);
+}
+
+static bool is_held(unsigned long pfn, unsigned int order)
+{
+	unsigned long index = pfn / KS_BLOCK_PAGES, end = (pfn + BIT(order) - 1) / KS_BLOCK_PAGES;
+
+	for (; index <= end; index++)
+		if (atomic_read(&ks_held[index & ks_held_mask]))
+			return true;
+	return false;
+}
+
 /* ------------------------------- Start and stop ------------------------------- */
+
+static int make_held(void)
+{
+	unsigned long size = roundup_pow_of_two(totalram_pages() / KS_BLOCK_PAGES + 1);
+
+	if (ks_held)
+		return 0;
+	ks_held = kvcalloc(size, sizeof(*ks_held), GFP_KERNEL);
+	ks_held_mask = size - 1;
+	return ks_held ? 0 : -ENOMEM;
+}
 
 static void take_blocks(bool take)
 {
@@ -106,6 +153,7 @@ void ks_drop_block(unsigned long index)
 	block = __xa_erase(&ks_blocks, index);
 	xa_unlock_irqrestore(&ks_blocks, flags);
 	kvfree_rcu_mightsleep(block);
+	ks_pages_hold(index, -1);
 	atomic_long_dec(&ks_nr_blocks);
 }
 
@@ -117,8 +165,11 @@ void ks_drop_block(unsigned long index)
  */
 int ks_pages_start(void)
 {
-	struct ks_node *nodes = kvcalloc(nr_node_ids, sizeof(*nodes), GFP_KERNEL);
+	struct ks_node *nodes;
 
+	if (make_held())
+		return -ENOMEM;
+	nodes = kvcalloc(nr_node_ids, sizeof(*nodes), GFP_KERNEL);
 	if (!nodes)
 		return -ENOMEM;
 	/* No page is hot before there is a threshold. */
@@ -299,9 +350,12 @@ static struct ks_heat *add_block(unsigned long index)
 	struct ks_heat *block, *other;
 	unsigned long flags;
 
+	if (atomic_long_read(&ks_nr_blocks) >= READ_ONCE(ks_most_blocks))
+		return NULL;
 	block = kcalloc(KS_BLOCK_PAGES, sizeof(*block), gfp);
 	if (!block)
 		return NULL;
+	ks_pages_hold(index, 1);
 	xa_lock_irqsave(&ks_blocks, flags);
 	other = ks_takes_blocks ? __xa_cmpxchg(&ks_blocks, index, NULL, block, gfp) :
 				  XA_ERROR(-ESHUTDOWN);
@@ -310,16 +364,17 @@ static struct ks_heat *add_block(unsigned long index)
 	xa_unlock_irqrestore(&ks_blocks, flags);
 	if (!other)
 		return block;
+	ks_pages_hold(index, -1);
 	kfree(block);
 	return xa_is_err(other) ? NULL : other;
 }
 
 static struct ks_heat *make_place(unsigned long pfn)
 {
-	struct ks_heat *block;
+	struct ks_heat *place = ks_place_of(pfn), *block;
 
-	if (ks_place_of(pfn))
-		return ks_place_of(pfn);
+	if (place)
+		return place;
 	block = add_block(pfn / KS_BLOCK_PAGES);
 	return block ? &block[pfn % KS_BLOCK_PAGES] : NULL;
 }
@@ -451,14 +506,7 @@ static void give_heat(unsigned long pfn, int nid, struct ks_heat h)
 	count_moved(nid, before, -1);
 }
 
-/**
- * __ksamplingd_freed - the contents of pages are gone
- * @page:  the first page
- * @order: of the pages that go back to the allocator
- *
- * Context: any but NMI.
- */
-void __ksamplingd_freed(struct page *page, unsigned int order)
+static noinline void drop_kept(struct page *page, unsigned int order)
 {
 	unsigned long pfn = page_to_pfn(page), i;
 	const struct ks_follower *follower;
@@ -469,6 +517,20 @@ void __ksamplingd_freed(struct page *page, unsigned int order)
 	follower = rcu_dereference(ks_follower);
 	if (follower)
 		follower->freed(pfn, order);
+}
+
+/**
+ * __ksamplingd_freed - the contents of pages are gone
+ * @page:  the first page
+ * @order: of the pages that go back to the allocator
+ *
+ * Context: any but NMI.
+ */
+void __ksamplingd_freed(struct page *page, unsigned int order)
+{
+	/* Nearly always not: the rest is a function of its own, with registers to save. */
+	if (is_held(page_to_pfn(page), order))
+		drop_kept(page, order);
 }
 
 /**

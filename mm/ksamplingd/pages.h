@@ -40,11 +40,13 @@ struct ks_follower {
 };
 
 int ks_pages_start(void);
+void ks_pages_limit(u64 bytes);
 void ks_pages_stop(void);
 enum ks_discard ks_pages_sample(u64 phys, int from_nid, bool store);
 void ks_pages_cool(u64 now);
 bool ks_pages_window(unsigned long target, u32 samples, u64 now);
 
+void ks_pages_hold(unsigned long index, int by);
 void ks_pages_follow(const struct ks_follower *follower);
 u32 ks_pages_run(void);
 struct folio *ks_pages_folio(unsigned long pfn);
@@ -55,5 +57,6 @@ u32 ks_pages_threshold(void);
 unsigned long ks_pages_target(void);
 void ks_pages_histogram(int nid, struct ks_histogram *hist);
 unsigned long ks_pages_bytes(void);
+unsigned long ks_pages_dropped(void);
 
 #endif /* _MM_KSAMPLINGD_PAGES_H */

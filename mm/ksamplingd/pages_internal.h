@@ -26,6 +26,7 @@ struct ks_node {
 
 extern struct xarray ks_blocks;
 extern atomic_long_t ks_nr_blocks;
+extern unsigned long ks_most_blocks;
 extern struct ks_node __rcu *ks_nodes;
 extern u32 ks_epoch;
 extern u32 ks_window;

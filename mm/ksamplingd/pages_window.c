@@ -14,14 +14,29 @@
 
 #include "pages_internal.h"
 
-/* Blocks of 4 KiB swept in a window; the second while a consumer slot waits to be clean. */
+#define SWEEP_NS	(60ULL * NSEC_PER_SEC)	/* for all blocks */
+/* Blocks swept in a window, at least; the second while a consumer slot waits to be clean. */
 #define SWEEP_BLOCKS	32
 #define HASTY_SWEEP	1024
+/* Epochs after which all words are visited, as the epoch of cold ones wraps some time. */
+#define CLEAR_EPOCHS	BIT(KS_EPOCH_BITS - 2)
+
+enum warmth {
+	COLD,			/* all pages are */
+	WARM,
+	HOT,			/* a page is */
+};
 
 /* Written by the thread, or while there is none. */
 static unsigned long ks_target;
 static unsigned long ks_sweep;			/* the sweep continues at this block */
 static unsigned long ks_cleaning;		/* stale slots that this sweep cleans */
+static u64 ks_swept_ns;				/* time of its last part */
+static u64 ks_epoch_ns;				/* length of the last epoch, or of this one */
+static u32 ks_sweep_epoch;			/* when it began */
+static u32 ks_cleared_epoch;			/* when the last one began that visited all words */
+static bool ks_clearing;			/* this one does */
+static unsigned long ks_nr_dropped;
 
 /**
  * ks_windows_start - begin the first window and epoch
@@ -32,6 +47,9 @@ void ks_windows_start(void)
 {
 	ks_cleaning = 0;
 	ks_sweep = 0;
+	ks_swept_ns = ktime_get_ns();
+	ks_epoch_ns = 0;
+	WRITE_ONCE(ks_nr_dropped, 0);
 	ks_this_epoch = (struct ks_epoch) { .began_ns = ktime_get_ns() };
 	ks_hits = (struct ks_hits) {};
 }
@@ -63,60 +81,137 @@ static void set_threshold(void)
 	WRITE_ONCE(ks_limits.heat, ks_histogram_threshold(&sum, ks_target));
 }
 
-/* Clears cold words, and bits of stale slots. Return: false if all words are cold. */
-static bool sweep_block(struct ks_heat *block)
+/* Is there less memory for blocks than is wanted? */
+static bool is_short(void)
 {
+	return atomic_long_read(&ks_nr_blocks) > ks_most_blocks - ks_most_blocks / 8;
+}
+
+/* Clears cold words, and bits of stale slots; without @all, up to the first warm page only. */
+static enum warmth sweep_block(struct ks_heat *block, bool all)
+{
+	enum warmth warmth = COLD;
 	struct ks_heat old, new;
-	bool warm = false;
 	int i;
 
-	for (i = 0; i < KS_BLOCK_PAGES; i++) {
+	for (i = 0; i < KS_BLOCK_PAGES && (all || warmth == COLD); i++) {
 		old.word = READ_ONCE(block[i].word);
 		if (!old.word)
 			continue;
 		new = old;
+		if (ks_heat_is_hot(old, ks_epoch, ks_limits))
+			warmth = HOT;
 		if (ks_heat_now(old, ks_epoch)) {
-			warm = true;
+			warmth = max(warmth, WARM);
 			new.told &= ~ks_cleaning;
 		} else {
 			new.word = 0;
 		}
 		/* It was freed or migrated concurrently: the next sweep deals with it. */
 		if (new.word != old.word && cmpxchg(&block[i].word, old.word, new.word) != old.word)
-			warm = true;
+			warmth = max(warmth, WARM);
 	}
-	return warm;
+	return warmth;
+}
+
+/* Takes the heat of a block out of the histogram of its node. */
+static void forget_block(struct ks_heat *block, unsigned long index)
+{
+	struct page *page;
+	struct ks_heat h;
+	int i, nid;
+
+	scoped_guard(rcu) {
+		page = pfn_to_online_page(index * KS_BLOCK_PAGES);
+		/* All pages of memory that is offline have been freed. */
+		nid = page ? page_to_nid(page) : NUMA_NO_NODE;
+	}
+	for (i = 0; i < KS_BLOCK_PAGES && nid != NUMA_NO_NODE; i++) {
+		h.word = xchg(&block[i].word, 0);
+		ks_histogram_add(&ks_own_node(nid)->hist, ks_heat_bin(h, ks_epoch), -BIT(h.order));
+	}
+	WRITE_ONCE(ks_nr_dropped, ks_nr_dropped + 1);
+}
+
+static void begin_sweep(void)
+{
+	ks_sweep = 0;
+	ks_sweep_epoch = ks_epoch;
+	ks_clearing = ks_epoch - ks_cleared_epoch >= CLEAR_EPOCHS;
+}
+
+/* No word has bits any more of the consumers that had unregistered before it began. */
+static void end_sweep(void)
+{
+	unsigned long stale;
+
+	for (stale = ks_cleaning; stale; stale &= stale - 1)
+		clear_bit(__ffs(stale), &ks_stale_slots);
+	ks_cleaning = 0;
+	if (ks_clearing)
+		ks_cleared_epoch = ks_sweep_epoch;
+	begin_sweep();
 }
 
 /*
- * Sweeps a part of all blocks and frees the cold ones; heat that a migration brings into
- * one of those at the same time is lost. After a full pass, no word has bits of the
- * consumers that had unregistered before the pass began.
+ * Number of blocks to be swept now. Where blocks are dropped for others, all have had their
+ * turn after an epoch, not earlier: so long it takes to tell whether a page is hot.
  */
-static void sweep(void)
+static unsigned long sweep_size(u64 now)
 {
-	unsigned long stale = READ_ONCE(ks_stale_slots);
+	u64 all_ns = is_short() ? max(SWEEP_NS, ks_epoch_ns) : SWEEP_NS;
+	u64 part_ns = min(now - ks_swept_ns, all_ns);
+	u64 blocks = atomic_long_read(&ks_nr_blocks);
+
+	ks_swept_ns = now;
+	return max(div64_u64(blocks * part_ns, all_ns), ks_cleaning ? HASTY_SWEEP : SWEEP_BLOCKS);
+}
+
+/*
+ * Sweeps a part of all blocks and frees the cold ones, and while blocks are short also those
+ * that are only warm. Heat that a migration brings into one of these at the same time is lost.
+ */
+static void sweep(u64 now)
+{
+	unsigned long stale = READ_ONCE(ks_stale_slots), left;
 	struct ks_heat *block;
-	int left;
+	enum warmth warmth;
+	bool few;
 
 	if (stale & ~ks_cleaning) {
 		ks_cleaning = stale;
-		ks_sweep = 0;
+		begin_sweep();
 	}
-	for (left = ks_cleaning ? HASTY_SWEEP : SWEEP_BLOCKS; left; left--) {
+	for (left = sweep_size(now); left; left--) {
 		block = xa_find(&ks_blocks, &ks_sweep, ULONG_MAX, XA_PRESENT);
 		if (!block) {
-			ks_sweep = 0;
-			for (stale = ks_cleaning; stale; stale &= stale - 1)
-				clear_bit(__ffs(stale), &ks_stale_slots);
-			ks_cleaning = 0;
+			end_sweep();
 			return;
 		}
-		if (!sweep_block(block))
+		few = is_short();
+		warmth = sweep_block(block, few || ks_cleaning || ks_clearing);
+		if (warmth == WARM && few)
+			forget_block(block, ks_sweep);
+		if (warmth == COLD || (warmth == WARM && few))
 			ks_drop_block(ks_sweep);
 		ks_sweep++;
 		cond_resched();
 	}
+}
+
+/**
+ * ks_pages_limit - set how much memory the heat of pages may take
+ * @bytes: what it may take; at least one block is allowed
+ *
+ * What blocks with hot pages take is not given back for that.
+ *
+ * Context: any; callers serialize themselves.
+ */
+void ks_pages_limit(u64 bytes)
+{
+	u64 blocks = div_u64(bytes, KS_BLOCK_PAGES * sizeof(struct ks_heat));
+
+	WRITE_ONCE(ks_most_blocks, max(min(blocks, LONG_MAX), 1));
 }
 
 /**
@@ -137,7 +232,8 @@ bool ks_pages_window(unsigned long target, u32 samples, u64 now)
 	ks_window++;
 	fold();
 	set_threshold();
-	sweep();
+	ks_epoch_ns = max(ks_epoch_ns, now - ks_this_epoch.began_ns);
+	sweep(now);
 	over = ks_epoch_is_over(&ks_this_epoch, now, ks_limits, &ks_hits);
 	ks_hits = (struct ks_hits) {};
 	return over;
@@ -153,14 +249,13 @@ void ks_pages_cool(u64 now)
 {
 	int nid;
 
+	ks_epoch_ns = now - ks_this_epoch.began_ns;
 	ks_this_epoch.began_ns = now;
 	fold();
 	WRITE_ONCE(ks_epoch, ks_epoch + 1);
 	for (nid = 0; nid < nr_node_ids; nid++)
 		ks_histogram_cool(&ks_own_node(nid)->hist);
 	set_threshold();
-	/* This also reaches every page before its epoch wraps. */
-	sweep();
 }
 
 /* ------------------------------------ Views ------------------------------------ */
@@ -252,6 +347,16 @@ void ks_pages_histogram(int nid, struct ks_histogram *hist)
 unsigned long ks_pages_bytes(void)
 {
 	return atomic_long_read(&ks_nr_blocks) * KS_BLOCK_PAGES * sizeof(struct ks_heat);
+}
+
+/**
+ * ks_pages_dropped - get the number of blocks dropped for lack of memory since the start
+ *
+ * Return: number of blocks, each for 2 MiB of memory.
+ */
+unsigned long ks_pages_dropped(void)
+{
+	return READ_ONCE(ks_nr_dropped);
 }
 
 /* Iterates over block indices + 1: a block may be gone before it is shown. */

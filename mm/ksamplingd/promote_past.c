@@ -20,7 +20,7 @@
 #include <linux/slab.h>
 #include <linux/xarray.h>
 
-#include "heat.h"
+#include "pages.h"
 #include "promote_past.h"
 
 #define BLOCK_PAGES	BIT(KS_MAX_ORDER)
@@ -48,6 +48,7 @@ static struct ks_past *add_block(unsigned long index)
 	block = kcalloc(BLOCK_PAGES, sizeof(*block), gfp);
 	if (!block)
 		return NULL;
+	ks_pages_hold(index, 1);
 	xa_lock_irqsave(&ks_pasts, flags);
 	other = __xa_cmpxchg(&ks_pasts, index, NULL, block, gfp);
 	if (!other)
@@ -55,6 +56,7 @@ static struct ks_past *add_block(unsigned long index)
 	xa_unlock_irqrestore(&ks_pasts, flags);
 	if (!other)
 		return block;
+	ks_pages_hold(index, -1);
 	kfree(block);
 	return xa_is_err(other) ? NULL : other;
 }
@@ -68,6 +70,7 @@ static void drop_block(unsigned long index)
 	block = __xa_erase(&ks_pasts, index);
 	xa_unlock_irqrestore(&ks_pasts, flags);
 	kvfree_rcu_mightsleep(block);
+	ks_pages_hold(index, -1);
 	atomic_long_dec(&ks_nr_pasts);
 }
 

@@ -241,7 +241,7 @@ static const unsigned int most_permille = 900, last_policy = KS_NR_POLICIES - 1;
 static const unsigned int one = 1;
 static const unsigned int second_us = 1000000, minute_ms = 60000, hour_ms = 3600000;
 static const unsigned int most_period = MAX_PERIOD, most_pages = MAX_RING_PAGES;
-static const unsigned int most_samples = 1000;
+static const unsigned int most_samples = 1000, most_heat_ppm = 10000;
 
 #define NUMBER(name, member, handler, least, most)	\
 	{						\
@@ -270,6 +270,7 @@ static const struct ctl_table ks_sysctls[] = {
 	NUMBER("cool_ms", cool_ms, tune_cool_time, SYSCTL_ZERO, hour_ms),
 	NUMBER("hot_target_mb", hot_target_mb, tune, SYSCTL_ZERO, most_period),
 	NUMBER("hot_samples", hot_samples, tune, SYSCTL_ONE, most_samples),
+	NUMBER("heat_memory_ppm", heat_memory_ppm, tune, SYSCTL_ONE, most_heat_ppm),
 	NUMBER("load_share_permille", tuning.load_share_permille, change, SYSCTL_ZERO,
 	       whole_permille),
 	NUMBER("record_cost_ns", tuning.record_cost_ns, tune, SYSCTL_ZERO, most_cost_ns),

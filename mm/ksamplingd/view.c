@@ -60,6 +60,7 @@ static int status_show(struct seq_file *m, void *unused)
 	seq_printf(m, "run_ns %llu\n", READ_ONCE(ks_status.run_ns));
 	seq_printf(m, "wall_ns %llu\n", READ_ONCE(ks_status.wall_ns));
 	seq_printf(m, "heat_bytes %lu\n", ks_pages_bytes());
+	seq_printf(m, "heat_blocks_dropped %lu\n", ks_pages_dropped());
 	seq_printf(m, "hot_target_kb %lu\n", ks_pages_target() * (PAGE_SIZE / SZ_1K));
 	for (e = 0; source && e < source->nr; e++)
 		show_event(m, &source->events[e], &ks_counts[e]);

@@ -193,6 +193,41 @@ static enum psi_result gives_back(void)
 	return PSI_PASS;
 }
 
+/*
+ * 32 huge pages, and memory for the heat of eight. Those that are accessed most are found all
+ * the same, as the others take turns.
+ */
+static enum psi_result bounded(void)
+{
+	const unsigned long long bytes = 8 * PAGE;
+	unsigned long long memory = number_in("/proc/meminfo", "MemTotal:") * 1024, most = 0;
+	int i;
+
+	use_test_pmu(1, PER_S);
+	EXPECT(!set_test_pmu("order", 9), "order");
+	EXPECT(!set_test_pmu("pages", 32), "pages");
+	EXPECT(read_truth() == 32, "truth");
+	EXPECT(!set_knob("hot_target_mb", "8"), "target");
+	EXPECT(!set_knob("window_ms", "200"), "window");
+	EXPECT(!set_knob("heat_memory_ppm", "%llu", bytes * 1000000 / memory + 1), "memory");
+	switch_on();
+	for (i = 0; i < 50; i++) {
+		sleep_ms(200);
+		if (get_status("heat_bytes") > most)
+			most = get_status("heat_bytes");
+	}
+	psi_note("%llu bytes at most, %llu blocks dropped", most,
+		 get_status("heat_blocks_dropped"));
+	EXPECT(most == bytes, "%llu bytes", most);
+	EXPECT(get_status("heat_blocks_dropped") > 32, "the others have no turn");
+	EXPECT(score_list(3, 9).right == 3, "not all that are accessed most are hot");
+	/* none of it stays behind */
+	EXPECT(!set_test_pmu("accesses_per_s", 0), "accesses_per_s");
+	wait_windows(10);
+	EXPECT(warm_pages(-1) <= 512 * 8, "%llu pages are warm", warm_pages(-1));
+	return PSI_PASS;
+}
+
 /* Free beyond the watermarks, or on LRU lists; all nodes are of the fastest tier. */
 static unsigned long long usable_kb(void)
 {
@@ -391,6 +426,7 @@ static const struct psi_case cases[] = {
 	{ "a huge page is one page", huge_pages },
 	{ "the histogram has every page", histogram },
 	{ "R-29 what is cold takes no memory", gives_back },
+	{ "R-29 heat takes no more memory than it may", bounded },
 	{ "R-29 what may be hot is what can be replaced in the fast nodes", target },
 	{ "R-30 a consumer that says later is asked again", later },
 	{ "R-30 what a consumer is told", what_is_told },

@@ -22,6 +22,7 @@ static const struct {
 	{ "cool_ms", 0, 3600000 },
 	{ "hot_target_mb", 0, 1000000000 },
 	{ "hot_samples", 1, 1000 },
+	{ "heat_memory_ppm", 1, 10000 },
 	{ "load_share_permille", 0, 1000 },
 	{ "record_cost_ns", 0, 100000 },
 	{ "quota_has_workload", 0, 1 },
