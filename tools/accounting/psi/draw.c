@@ -90,7 +90,7 @@ static void draw_status(const struct screen *screen)
 	time_t now = time(NULL);
 
 	strftime(clock, sizeof(clock), "%T", localtime(&now));
-	time_text(screen->options->delay_s * US_PER_S + 0.5, delay, sizeof(delay));
+	time_text(screen->options->watch.delay_s * US_PER_S + 0.5, delay, sizeof(delay));
 	if (view->filter[0] || screen->typing)
 		snprintf(filter, sizeof(filter), "  %d with /%s%s", view->nr_matches,
 			 view->filter, screen->typing ? "_" : "");

@@ -5,16 +5,14 @@
 #ifndef PSI_TOOLS_OUTPUT_H
 #define PSI_TOOLS_OUTPUT_H
 
+#include "arguments.h"
 #include "view.h"
 
 struct options {
-	double		delay_s;	/* between rounds */
-	unsigned long	count;		/* rounds; 0: unlimited */
-	unsigned long	rows;		/* groups per round; 0: all */
-	bool		causes;
-	bool		colour;
-	bool		ascii;
-	struct view	view;
+	struct watch_options	watch;
+	unsigned long		rows;		/* groups per round; 0: all */
+	bool			causes;
+	struct view		view;
 };
 
 void text_round(struct tree *tree, struct options *options);

@@ -8,7 +8,6 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -18,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "arguments.h"
 #include "pressure.h"
 #include "source.h"
 #include "units.h"
@@ -94,18 +94,6 @@ struct sample {
 	double		at_s;
 	struct stall	stall;
 };
-
-static unsigned int choice(const char *what, const char *word, const char *const *words,
-			   unsigned int nr)
-{
-	unsigned int i;
-
-	for (i = 0; i < nr; i++) {
-		if (!strcmp(word, words[i]))
-			return i;
-	}
-	errx(EXIT_USAGE, "unknown %s %s: see psi-wait --help", what, word);
-}
 
 static uint64_t time_of(const char *what, const char *text)
 {
@@ -199,8 +187,9 @@ static void parse(struct wish *wish, int argc, char **argv)
 	argv += optind;
 	if (argc - optind != 4)
 		errx(EXIT_USAGE, "RESOURCE some|full THRESHOLD WINDOW are needed: see --help");
-	wish->resource = choice("resource", argv[0], resource_names, NR_RESOURCES);
-	wish->line = choice("line", argv[1], line_names, NR_LINES);
+	wish->resource = argument_choice(EXIT_USAGE, "resource", argv[0], resource_names,
+					 NR_RESOURCES);
+	wish->line = argument_choice(EXIT_USAGE, "line", argv[1], line_names, NR_LINES);
 	wish->window_us = time_of("WINDOW", argv[3]);
 	wish->threshold_us = threshold_of(argv[2], wish->window_us);
 	check(wish);

@@ -4,13 +4,11 @@
  */
 #include <err.h>
 #include <errno.h>
-#include <getopt.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "arguments.h"
 #include "output.h"
 #include "units.h"
 
@@ -44,60 +42,36 @@ static const char usage[] =
 "wrong usage.\n";
 
 enum {
-	ROWS = 256,
+	ROWS = OWN_OPTIONS,
 	NO_CAUSES,
-	NO_COLOR,
-	ASCII,
 	PRESSURE_DIR,
 	CGROUP_DIR,
 };
 
-static const struct option long_options[] = {
-	{ "delay",		required_argument,	NULL, 'd' },
+static const struct option own_options[] = {
 	{ "cgroup",		required_argument,	NULL, 'g' },
 	{ "resource",		required_argument,	NULL, 'r' },
 	{ "sort",		required_argument,	NULL, 's' },
 	{ "flat",		no_argument,		NULL, 'l' },
 	{ "filter",		required_argument,	NULL, 'f' },
-	{ "batch",		no_argument,		NULL, 'b' },
-	{ "json",		no_argument,		NULL, 'j' },
-	{ "once",		no_argument,		NULL, '1' },
-	{ "count",		required_argument,	NULL, 'n' },
 	{ "rows",		required_argument,	NULL, ROWS },
 	{ "no-causes",		no_argument,		NULL, NO_CAUSES },
-	{ "no-color",		no_argument,		NULL, NO_COLOR },
-	{ "ascii",		no_argument,		NULL, ASCII },
 	{ "pressure-dir",	required_argument,	NULL, PRESSURE_DIR },
 	{ "cgroup-dir",		required_argument,	NULL, CGROUP_DIR },
-	{ "help",		no_argument,		NULL, 'h' },
 	{ }
 };
 
 struct arguments {
-	bool			batch;
-	bool			json;
 	const char		*cgroup;
 	const char		*pressure_dir;
 	const char		*cgroup_dir;
 	struct options		options;
 };
 
-static unsigned int choice(const char *what, const char *word, const char *const *words,
-			   unsigned int nr)
-{
-	unsigned int i;
-
-	for (i = 0; i < nr; i++) {
-		if (!strcmp(word, words[i]))
-			return i;
-	}
-	errx(EXIT_USAGE, "unknown %s %s: see psitop --help", what, word);
-}
-
 static void set_filter(struct view *view, const char *text)
 {
 	if (strlen(text) >= FILTER_SIZE)
-		errx(EXIT_USAGE, "--filter: longer than %d characters", FILTER_SIZE - 1);
+		errx(WRONG_USAGE, "--filter: longer than %d characters", FILTER_SIZE - 1);
 	memcpy(view->filter, text, strlen(text) + 1);
 }
 
@@ -107,17 +81,16 @@ static void set_option(struct arguments *arguments, int option)
 	struct view *view = &options->view;
 
 	switch (option) {
-	case 'd':
-		options->delay_s = argument_delay_s(optarg);
-		break;
 	case 'g':
 		arguments->cgroup = optarg;
 		break;
 	case 'r':
-		view->resource = choice("resource", optarg, resource_names, NR_RESOURCES);
+		view->resource = argument_choice(WRONG_USAGE, "resource", optarg,
+						 resource_names, NR_RESOURCES);
 		break;
 	case 's':
-		view->sort = choice("sort key", optarg, sort_names, NR_SORTS);
+		view->sort = argument_choice(WRONG_USAGE, "sort key", optarg, sort_names,
+					     NR_SORTS);
 		break;
 	case 'l':
 		view->flat = true;
@@ -125,30 +98,11 @@ static void set_option(struct arguments *arguments, int option)
 	case 'f':
 		set_filter(view, optarg);
 		break;
-	case 'b':
-		arguments->batch = true;
-		break;
-	case 'j':
-		arguments->json = true;
-		break;
-	case '1':
-		arguments->batch = true;
-		options->count = 1;
-		break;
-	case 'n':
-		options->count = argument_number("count", optarg);
-		break;
 	case ROWS:
 		options->rows = argument_number("rows", optarg);
 		break;
 	case NO_CAUSES:
 		options->causes = false;
-		break;
-	case NO_COLOR:
-		options->colour = false;
-		break;
-	case ASCII:
-		options->ascii = true;
 		break;
 	case PRESSURE_DIR:
 		arguments->pressure_dir = optarg;
@@ -156,27 +110,20 @@ static void set_option(struct arguments *arguments, int option)
 	case CGROUP_DIR:
 		arguments->cgroup_dir = optarg;
 		break;
-	case 'h':
-		fputs(usage, stdout);
-		exit(0);
 	default:
-		exit(EXIT_USAGE);
+		watch_option(&options->watch, option, usage);
 	}
 }
 
 static void parse(struct arguments *arguments, int argc, char **argv)
 {
-	const char *no_color = getenv("NO_COLOR");
 	int option;
 
-	arguments->options.delay_s = 1;
+	watch_defaults(&arguments->options.watch);
 	arguments->options.causes = true;
-	arguments->options.colour = !no_color || !*no_color;
 	arguments->options.view.resource = ALL;
-	while ((option = getopt_long(argc, argv, "d:g:r:s:lf:bj1n:h", long_options, NULL)) >= 0)
+	while ((option = watch_getopt(argc, argv, "g:r:s:lf:", own_options)) >= 0)
 		set_option(arguments, option);
-	if (optind < argc)
-		errx(EXIT_USAGE, "%s: unexpected argument: see --help", argv[optind]);
 }
 
 /* Return: the top of the groups to show, which the caller frees; NULL for all groups. */
@@ -199,23 +146,19 @@ static char *find_top(const struct source *source, const char *cgroup)
 }
 
 /* Read one round more than is printed: "now" needs a previous one. */
-static void print_rounds(struct tree *tree, const struct arguments *arguments,
-			 struct options *options)
+static void print_rounds(struct tree *tree, struct options *options)
 {
-	unsigned long printed;
-	double spent_s;
+	unsigned long printed, count = options->watch.count;
 
 	tree_sample(tree);
 	if (options->causes)
 		tree_read_causes(tree);
-	for (printed = 0; !options->count || printed < options->count; printed++) {
-		spent_s = now_s() - tree->round_s;
-		if (spent_s < options->delay_s)
-			wait_s(options->delay_s - spent_s);
+	for (printed = 0; !count || printed < count; printed++) {
+		wait_until(tree->round_s + options->watch.delay_s);
 		if (!tree_update(tree))
 			errx(1, "%s: the cgroup is gone", tree->root->dir);
 		tree_sample(tree);
-		if (arguments->json)
+		if (options->watch.json)
 			json_round(tree, options);
 		else
 			text_round(tree, options);
@@ -227,6 +170,7 @@ static void print_rounds(struct tree *tree, const struct arguments *arguments,
 int main(int argc, char **argv)
 {
 	struct arguments arguments = { };
+	struct options *options = &arguments.options;
 	const char *text;
 	struct source source;
 	struct tree tree;
@@ -235,14 +179,14 @@ int main(int argc, char **argv)
 	parse(&arguments, argc, argv);
 	source_open(&source, arguments.pressure_dir, arguments.cgroup_dir);
 	tree_init(&tree, &source, find_top(&source, arguments.cgroup));
-	if (!arguments.batch && !arguments.json) {
-		screen(&tree, &arguments.options);
+	if (!options->watch.batch && !options->watch.json) {
+		screen(&tree, options);
 		return 0;
 	}
 	text = tree_note(&tree);
 	if (text)
 		warnx("%s", text);
-	arguments.options.view.flat = true;
-	print_rounds(&tree, &arguments, &arguments.options);
+	options->view.flat = true;
+	print_rounds(&tree, options);
 	return 0;
 }

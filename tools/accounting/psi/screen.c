@@ -171,6 +171,8 @@ static void view_key(struct screen *screen, int key)
 
 static void other_key(struct screen *screen, int key)
 {
+	double *delay_s = &screen->options->watch.delay_s;
+
 	switch (key) {
 	case '/':
 		screen->typing = true;
@@ -179,10 +181,10 @@ static void other_key(struct screen *screen, int key)
 		screen->view->filter[0] = '\0';
 		break;
 	case '<':
-		screen->options->delay_s = terminal_delay_s(screen->options->delay_s, -1);
+		*delay_s = terminal_delay_s(*delay_s, -1);
 		break;
 	case '>':
-		screen->options->delay_s = terminal_delay_s(screen->options->delay_s, 1);
+		*delay_s = terminal_delay_s(*delay_s, 1);
 		break;
 	case 'p':
 		screen->paused = !screen->paused;
@@ -250,15 +252,15 @@ void screen(struct tree *tree, struct options *options)
 	int key;
 
 	options->view.steady = true;
-	terminal_begin(options->colour, options->ascii);
+	terminal_begin(options->watch.colour, options->watch.ascii);
 	while (!screen.quit) {
-		if (now_s() >= round_s + options->delay_s) {
+		if (now_s() >= round_s + options->watch.delay_s) {
 			round_s = now_s();
 			if (!screen.paused)
 				round_of(&screen);
 		}
 		draw(&screen);
-		terminal_wait(round_s + options->delay_s);
+		terminal_wait(round_s + options->watch.delay_s);
 		while ((key = getch()) != ERR)
 			handle_key(&screen, key);
 	}

@@ -93,14 +93,17 @@ double now_s(void)
 }
 
 /**
- * wait_s - sleep the whole time, even if signals arrive
- * @wait_s: seconds
+ * wait_until - sleep until then, even if signals arrive
+ * @until_s: time by now_s()
  */
-void wait_s(double wait_s)
+void wait_until(double until_s)
 {
-	struct timespec ts = { .tv_sec = wait_s };
+	double left_s = until_s - now_s();
+	struct timespec left = { .tv_sec = left_s };
 
-	ts.tv_nsec = (wait_s - ts.tv_sec) * 1e9;
-	while (nanosleep(&ts, &ts) && errno == EINTR)
+	if (left_s <= 0)
+		return;
+	left.tv_nsec = (left_s - left.tv_sec) * 1e9;
+	while (nanosleep(&left, &left) && errno == EINTR)
 		;
 }

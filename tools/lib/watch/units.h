@@ -15,6 +15,6 @@
 bool time_parse(const char *text, uint64_t *us);
 const char *time_text(uint64_t us, char *text, size_t size);
 double now_s(void);
-void wait_s(double wait_s);
+void wait_until(double until_s);
 
 #endif

@@ -3,13 +3,11 @@
  * ksamplingd-top - show how hot each memory tier is, and what finding that out costs
  */
 #include <err.h>
-#include <getopt.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include "arguments.h"
 #include "output.h"
 #include "report.h"
 #include "units.h"
@@ -35,81 +33,27 @@ static const char usage[] =
 "Exit status: 0; 1 if there is nothing to show; 2 for wrong usage.\n";
 
 enum {
-	ROOT = 256,
-	NO_COLOR,
-	ASCII,
+	ROOT = OWN_OPTIONS,
 };
 
-static const struct option long_options[] = {
-	{ "delay",		required_argument,	NULL, 'd' },
-	{ "batch",		no_argument,		NULL, 'b' },
-	{ "json",		no_argument,		NULL, 'j' },
-	{ "once",		no_argument,		NULL, '1' },
-	{ "count",		required_argument,	NULL, 'n' },
-	{ "root",		required_argument,	NULL, ROOT },
-	{ "no-color",		no_argument,		NULL, NO_COLOR },
-	{ "ascii",		no_argument,		NULL, ASCII },
-	{ "help",		no_argument,		NULL, 'h' },
+static const struct option own_options[] = {
+	{ "root",	required_argument,	NULL, ROOT },
 	{ }
 };
 
-struct arguments {
-	bool		batch;
-	bool		json;
-	const char	*root;
-	struct options	options;
-};
-
-static void set_option(struct arguments *arguments, int option)
+static const char *parse(struct watch_options *options, int argc, char **argv)
 {
-	struct options *options = &arguments->options;
-
-	switch (option) {
-	case 'd':
-		options->delay_s = argument_delay_s(optarg);
-		break;
-	case 'b':
-		arguments->batch = true;
-		break;
-	case 'j':
-		arguments->json = true;
-		break;
-	case '1':
-		arguments->batch = true;
-		options->count = 1;
-		break;
-	case 'n':
-		options->count = argument_number("count", optarg);
-		break;
-	case ROOT:
-		arguments->root = optarg;
-		break;
-	case NO_COLOR:
-		options->colour = false;
-		break;
-	case ASCII:
-		options->ascii = true;
-		break;
-	case 'h':
-		fputs(usage, stdout);
-		exit(0);
-	default:
-		exit(EXIT_USAGE);
-	}
-}
-
-static void parse(struct arguments *arguments, int argc, char **argv)
-{
-	const char *no_color = getenv("NO_COLOR");
+	const char *root = "";
 	int option;
 
-	arguments->root = "";
-	arguments->options.delay_s = 1;
-	arguments->options.colour = !no_color || !*no_color;
-	while ((option = getopt_long(argc, argv, "d:bj1n:h", long_options, NULL)) >= 0)
-		set_option(arguments, option);
-	if (optind < argc)
-		errx(EXIT_USAGE, "%s: unexpected argument: see --help", argv[optind]);
+	watch_defaults(options);
+	while ((option = watch_getopt(argc, argv, "", own_options)) >= 0) {
+		if (option == ROOT)
+			root = optarg;
+		else
+			watch_option(options, option, usage);
+	}
+	return root;
 }
 
 static void text_round(const struct state *state)
@@ -138,19 +82,15 @@ static void tell(const char *note)
 }
 
 /* Read one round more than is printed: rates need a previous one. */
-static void print_rounds(struct state *state, const struct arguments *arguments)
+static void print_rounds(struct state *state, const struct watch_options *options)
 {
-	const struct options *options = &arguments->options;
 	unsigned long printed;
-	double spent_s;
 
 	for (printed = 0; !options->count || printed < options->count; printed++) {
-		spent_s = now_s() - state->round_s;
-		if (spent_s < options->delay_s)
-			wait_s(options->delay_s - spent_s);
+		wait_until(state->round_s + options->delay_s);
 		state_read(state);
 		tell(state_note(state));
-		if (arguments->json)
+		if (options->json)
 			json_round(state);
 		else
 			text_round(state);
@@ -161,18 +101,19 @@ static void print_rounds(struct state *state, const struct arguments *arguments)
 
 int main(int argc, char **argv)
 {
-	struct arguments arguments = { };
+	struct watch_options options;
 	static struct state state;
+	const char *root;
 
 	setlocale(LC_CTYPE, "");
-	parse(&arguments, argc, argv);
-	state_init(&state, arguments.root);
+	root = parse(&options, argc, argv);
+	state_init(&state, root);
 	state_read(&state);
 	if (!state.nr_tiers && !state.present)
-		errx(1, "no memory nodes in %s/sys, and no ksamplingd", arguments.root);
-	if (arguments.batch || arguments.json)
-		print_rounds(&state, &arguments);
+		errx(1, "no memory nodes in %s/sys, and no ksamplingd", root);
+	if (options.batch || options.json)
+		print_rounds(&state, &options);
 	else
-		screen(&state, &arguments.options);
+		screen(&state, &options);
 	return 0;
 }

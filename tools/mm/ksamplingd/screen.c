@@ -15,11 +15,11 @@
 #define MIN_GRAPH	6
 
 struct screen {
-	struct state	*state;
-	struct options	*options;
-	bool		help;
-	bool		paused;
-	bool		quit;
+	struct state		*state;
+	struct watch_options	*options;
+	bool			help;
+	bool			paused;
+	bool			quit;
 };
 
 static void draw_status(const struct screen *screen)
@@ -167,7 +167,7 @@ static void handle_key(struct screen *screen, int key)
  *
  * Exits if there is no terminal.
  */
-void screen(struct state *state, struct options *options)
+void screen(struct state *state, struct watch_options *options)
 {
 	struct screen screen = { .state = state, .options = options };
 	double round_s = 0;
