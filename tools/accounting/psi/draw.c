@@ -9,6 +9,7 @@
 
 #include "compat.h"
 #include "screen.h"
+#include "tasks.h"
 #include "terminal.h"
 #include "units.h"
 
@@ -122,29 +123,32 @@ static void draw_titles(const struct screen *screen)
 static void draw_why(const struct screen *screen, int y, int nr)
 {
 	const struct group *group = screen->view->row[screen->chosen_row].group;
+	bool tasks = screen->below == BELOW_TASKS;
 	char title[256];
 	int i;
 
 	attrset(A_NORMAL);
 	put_rule(y);
-	snprintf(title, sizeof(title), " %s ",
-		 group->is_system || !*group->dir ? group->name : group->dir);
+	snprintf(title, sizeof(title), " %s%s ", shown_name(group),
+		 tasks ? ": delays of its tasks, ms/s" : "");
 	attrset(A_BOLD);
 	put(y, 2, COLS - 4, title);
 	attrset(A_NORMAL);
 	for (i = 0; i < nr && i < screen->why.nr; i++)
 		put(y + 1 + i, 0, COLS, screen->why.line[i]);
 	if (!screen->why.nr)
-		put(y + 1, 0, COLS, "no causes are known");
+		put(y + 1, 0, COLS, tasks ? "no task was delayed since the last look" :
+		    "no causes are known");
 }
 
 static void draw_foot(const struct screen *screen)
 {
 	static const char typing[] = "type part of a path, Enter ends, Esc clears";
 	static const char keys[] =
-		"h help  / filter  s sort  0-4 resource  space fold  e explain  q quit";
+		"h help  / filter  s sort  0-4 resource  space fold  e why  t who  q quit";
 
-	const char *note = tree_note(screen->tree);
+	const char *note = tree_note(screen->tree) ?:
+			   screen->below == BELOW_TASKS ? tasks_note(screen->tree) : NULL;
 	char text[160];
 
 	if (LINES <= HEAD_LINES)
@@ -165,11 +169,12 @@ static void draw_help(void)
 		"l                            switch between list and tree",
 		"0 1 2 3 4                    all, cpu, memory, io, irq",
 		"s                            sort by now, avg10, total or name",
-		"t                            now or avg10, if only one fits",
+		"n                            now or avg10, if only one fits",
 		"/                            filter by part of the path",
 		"< >                          faster, slower",
 		"p                            pause",
 		"e                            explain the chosen group or hide that",
+		"t                            show its tasks or hide them",
 		"h ?                          this help",
 		"q                            quit",
 		"",
@@ -206,7 +211,7 @@ static int why_lines(const struct screen *screen, int room)
 {
 	int want = 1 + (screen->why.nr ?: 1), most = room / 2;
 
-	if (!screen->explained || !screen->view->nr_rows || room - 2 < MIN_ROWS)
+	if (!screen->below || !screen->view->nr_rows || room - 2 < MIN_ROWS)
 		return 0;
 	return want < most ? want : most;
 }

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Why a group has pressure, as lines of text: the causes that it has had, the one that grows
- * fastest first. On kernels without pressure.causes, other files tell a little.
+ * fastest first, or the tasks that are delayed. On kernels without pressure.causes, other files
+ * tell a little.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "explain.h"
+#include "tasks.h"
 #include "units.h"
+
+/* Less is 0.0. */
+#define LEAST_MS	0.05
 
 /* A cause and its sort keys. */
 struct entry {
@@ -159,4 +164,38 @@ void explain(struct tree *tree, struct group *group, struct explanation *why)
 	}
 	lines(causes, CPU, SOME_US, why, cpu_line);
 	lines(causes, MEMORY, TOTAL_US, why, memory_line);
+}
+
+static void task_line(const struct task *task, char *line)
+{
+	int at, i;
+
+	at = snprintf(line, LINE_SIZE, "%7d  %-15s", task->delays.tid, task->name);
+	for (i = 0; i < NR_DELAYS && at < LINE_SIZE; i++) {
+		if (task->rate_ms[i] >= LEAST_MS)
+			at += snprintf(line + at, LINE_SIZE - at, "  %s %.1f", delay_names[i],
+				       task->rate_ms[i]);
+	}
+}
+
+/**
+ * explain_tasks - say which tasks of a group are delayed, the most delayed first
+ * @tree:  the tree of the group
+ * @group: the group
+ * @most:  number of tasks, at most MAX_LINES - 2
+ * @why:   gets the lines; none if no task was delayed
+ */
+void explain_tasks(struct tree *tree, struct group *group, int most, struct explanation *why)
+{
+	const struct tasks *tasks = group_tasks(tree, group);
+	int i;
+
+	why->nr = 0;
+	if (tasks->nr_unread)
+		snprintf(new_line(why), LINE_SIZE, "%d more tasks were not read",
+			 tasks->nr_unread);
+	if (tasks->nr && !tasks->compared)
+		snprintf(new_line(why), LINE_SIZE, "delays are known from the next round on");
+	for (i = 0; i < tasks->nr && i < most && tasks->task[i]->sum_ms >= LEAST_MS; i++)
+		task_line(tasks->task[i], new_line(why));
 }

@@ -16,5 +16,6 @@ struct explanation {
 };
 
 void explain(struct tree *tree, struct group *group, struct explanation *why);
+void explain_tasks(struct tree *tree, struct group *group, int most, struct explanation *why);
 
 #endif

@@ -4,10 +4,12 @@
  * described in Documentation/accounting/psi-tools.rst.
  */
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "json_number.h"
 #include "output.h"
+#include "tasks.h"
 #include "units.h"
 
 /* Return: the length of the character at @text in bytes; 0 if it is not valid UTF-8. */
@@ -140,40 +142,65 @@ static void add_all_causes(json_object *object, struct tree *tree, struct group 
 	add_causes(object, "memory_causes", causes, MEMORY, memory_cause);
 }
 
-static json_object *group_object(struct tree *tree, struct group *group, bool causes,
-				 double time_s)
+static json_object *task_object(const struct task *task)
 {
-	const char *name = group->is_system ? group->name : *group->dir ? group->dir : "/";
+	json_object *object = json_object_new_object();
+	char key[32];
+	int i;
+
+	json_add_u64(object, "tid", task->delays.tid);
+	json_object_object_add(object, "name", new_string(task->name));
+	for (i = 0; i < NR_DELAYS; i++) {
+		snprintf(key, sizeof(key), "%s_ms_per_s", delay_names[i]);
+		if (task->delays.known & 1 << i)
+			json_add_rate(object, key, task->rate_ms[i], 1);
+	}
+	return object;
+}
+
+static void add_tasks(json_object *object, struct tree *tree, struct group *group)
+{
+	const struct tasks *tasks = group_tasks(tree, group);
+	json_object *all = json_object_new_array();
+	int i;
+
+	for (i = 0; i < tasks->nr; i++)
+		json_object_array_add(all, task_object(tasks->task[i]));
+	json_object_object_add(object, "tasks", all);
+	if (tasks->nr_unread)
+		json_add_u64(object, "tasks_unread", tasks->nr_unread);
+}
+
+static json_object *group_object(struct tree *tree, struct group *group,
+				 const struct options *options)
+{
 	json_object *object = json_object_new_object();
 	int i;
 
-	json_add_time(object, time_s);
-	json_object_object_add(object, "group", new_string(name));
+	json_add_time(object, tree->date_s);
+	json_object_object_add(object, "group", new_string(shown_name(group)));
 	for (i = 0; i < NR_RESOURCES; i++) {
 		if (group->reading[i].state == GOOD)
 			json_object_object_add(object, resource_names[i],
 					       reading_object(&group->reading[i]));
 	}
-	if (causes)
+	if (options->causes)
 		add_all_causes(object, tree, group);
+	if (options->tasks)
+		add_tasks(object, tree, group);
 	return object;
 }
 
 /**
  * json_round - print an object for each group, in the order of the view
  * @tree:    after tree_sample()
- * @options: which groups to print, and whether with causes
+ * @options: which groups to print, and whether with causes and tasks
  */
 void json_round(struct tree *tree, struct options *options)
 {
 	struct view *view = &options->view;
-	json_object *object;
-	int i;
+	int i, nr = view_rows(view, tree, options->rows);
 
-	view_build(view, tree);
-	for (i = 0; i < view->nr_rows && (!options->rows || i < (int)options->rows); i++) {
-		object = group_object(tree, view->row[i].group, options->causes,
-				      tree->date_s);
-		json_print(object);
-	}
+	for (i = 0; i < nr; i++)
+		json_print(group_object(tree, view->row[i].group, options));
 }

@@ -12,6 +12,7 @@ struct options {
 	struct watch_options	watch;
 	unsigned long		rows;		/* groups per round; 0: all */
 	bool			causes;
+	bool			tasks;
 	struct view		view;
 };
 

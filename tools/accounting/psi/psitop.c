@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "output.h"
+#include "tasks.h"
 #include "units.h"
 
 static const char usage[] =
@@ -30,10 +31,12 @@ static const char usage[] =
 "  -n, --count N          exit after N rounds\n"
 "      --rows N           print at most N groups per round\n"
 "      --no-causes        do not print the causes of the pressure\n"
+"      --tasks            show which tasks of the groups are delayed\n"
 "      --no-color         use bold instead of colours, as with NO_COLOR set\n"
 "      --ascii            use only ASCII characters\n"
 "      --pressure-dir DIR use DIR instead of /proc/pressure\n"
 "      --cgroup-dir DIR   use DIR instead of the mount point of cgroup2\n"
+"      --proc-dir DIR     use DIR instead of /proc for tasks\n"
 "  -h, --help             print this summary\n"
 "\n"
 "Times need a unit, as in 100ms or 2s. Numbers are percent of the time: \"now\"\n"
@@ -46,6 +49,8 @@ enum {
 	NO_CAUSES,
 	PRESSURE_DIR,
 	CGROUP_DIR,
+	PROC_DIR,
+	TASKS_OPTION,
 };
 
 static const struct option own_options[] = {
@@ -55,9 +60,11 @@ static const struct option own_options[] = {
 	{ "flat",		no_argument,		NULL, 'l' },
 	{ "filter",		required_argument,	NULL, 'f' },
 	{ "rows",		required_argument,	NULL, ROWS },
+	{ "tasks",		no_argument,		NULL, TASKS_OPTION },
 	{ "no-causes",		no_argument,		NULL, NO_CAUSES },
 	{ "pressure-dir",	required_argument,	NULL, PRESSURE_DIR },
 	{ "cgroup-dir",		required_argument,	NULL, CGROUP_DIR },
+	{ "proc-dir",		required_argument,	NULL, PROC_DIR },
 	{ }
 };
 
@@ -65,6 +72,7 @@ struct arguments {
 	const char		*cgroup;
 	const char		*pressure_dir;
 	const char		*cgroup_dir;
+	const char		*proc_dir;
 	struct options		options;
 };
 
@@ -110,6 +118,12 @@ static void set_option(struct arguments *arguments, int option)
 	case CGROUP_DIR:
 		arguments->cgroup_dir = optarg;
 		break;
+	case PROC_DIR:
+		arguments->proc_dir = optarg;
+		break;
+	case TASKS_OPTION:
+		options->tasks = true;
+		break;
 	default:
 		watch_option(&options->watch, option, usage);
 	}
@@ -145,6 +159,22 @@ static char *find_top(const struct source *source, const char *cgroup)
 	return top;
 }
 
+static void note(const char *text)
+{
+	if (text)
+		warnx("%s", text);
+}
+
+/* For their delays to be known in the next round. */
+static void read_tasks(struct tree *tree, struct options *options)
+{
+	int i, nr = view_rows(&options->view, tree, options->rows);
+
+	for (i = 0; i < nr; i++)
+		group_tasks(tree, options->view.row[i].group);
+	note(tasks_note(tree));
+}
+
 /* Read one round more than is printed: "now" needs a previous one. */
 static void print_rounds(struct tree *tree, struct options *options)
 {
@@ -153,6 +183,8 @@ static void print_rounds(struct tree *tree, struct options *options)
 	tree_sample(tree);
 	if (options->causes)
 		tree_read_causes(tree);
+	if (options->tasks)
+		read_tasks(tree, options);
 	for (printed = 0; !count || printed < count; printed++) {
 		wait_until(tree->round_s + options->watch.delay_s);
 		if (!tree_update(tree))
@@ -171,21 +203,19 @@ int main(int argc, char **argv)
 {
 	struct arguments arguments = { };
 	struct options *options = &arguments.options;
-	const char *text;
 	struct source source;
 	struct tree tree;
 
 	setlocale(LC_CTYPE, "");
 	parse(&arguments, argc, argv);
 	source_open(&source, arguments.pressure_dir, arguments.cgroup_dir);
+	source.proc_dir = arguments.proc_dir ?: "/proc";
 	tree_init(&tree, &source, find_top(&source, arguments.cgroup));
 	if (!options->watch.batch && !options->watch.json) {
 		screen(&tree, options);
 		return 0;
 	}
-	text = tree_note(&tree);
-	if (text)
-		warnx("%s", text);
+	note(tree_note(&tree));
 	options->view.flat = true;
 	print_rounds(&tree, options);
 	return 0;

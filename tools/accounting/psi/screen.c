@@ -50,8 +50,10 @@ static void rebuild(struct screen *screen)
 {
 	view_build(screen->view, screen->tree);
 	find_chosen(screen);
-	if (screen->explained && screen->view->nr_rows)
+	if (screen->below == BELOW_CAUSES && screen->view->nr_rows)
 		explain(screen->tree, chosen_group(screen), &screen->why);
+	if (screen->below == BELOW_TASKS && screen->view->nr_rows)
+		explain_tasks(screen->tree, chosen_group(screen), MAX_LINES - 2, &screen->why);
 }
 
 static void round_of(struct screen *screen)
@@ -157,14 +159,17 @@ static void view_key(struct screen *screen, int key)
 	case 's':
 		view->sort = (view->sort + 1) % NR_SORTS;
 		break;
-	case 't':
+	case 'n':
 		screen->now = !screen->now;
 		break;
 	case 'l':
 		view->flat = !view->flat;
 		break;
 	case 'e':
-		screen->explained = !screen->explained;
+		screen->below = screen->below == BELOW_CAUSES ? BELOW_NOTHING : BELOW_CAUSES;
+		break;
+	case 't':
+		screen->below = screen->below == BELOW_TASKS ? BELOW_NOTHING : BELOW_TASKS;
 		break;
 	}
 }
@@ -246,7 +251,9 @@ void screen(struct tree *tree, struct options *options)
 {
 	struct screen screen = {
 		.tree = tree, .options = options, .view = &options->view,
-		.explained = options->causes, .now = true,
+		.below = options->tasks ? BELOW_TASKS :
+			 options->causes ? BELOW_CAUSES : BELOW_NOTHING,
+		.now = true,
 	};
 	double round_s = 0;
 	int key;

@@ -8,6 +8,13 @@
 #include "explain.h"
 #include "output.h"
 
+/* What is shown of the chosen group below the table. */
+enum below {
+	BELOW_NOTHING,
+	BELOW_CAUSES,
+	BELOW_TASKS,
+};
+
 struct screen {
 	struct tree		*tree;
 	struct options		*options;
@@ -15,7 +22,7 @@ struct screen {
 	bool			help;
 	bool			typing;		/* the user types a filter */
 	bool			paused;
-	bool			explained;	/* show why the chosen group has pressure */
+	enum below		below;
 	bool			now;		/* not avg10, if only one of them fits */
 	bool			quit;
 	char			*chosen;	/* the key of the chosen group */

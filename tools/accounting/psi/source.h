@@ -17,6 +17,7 @@ struct source {
 	int		system_fd;	/* -1: see system_error */
 	int		system_error;	/* the errno of opening system_dir */
 	int		cgroup_fd;	/* -1: not open */
+	const char	*proc_dir;	/* /proc, for tasks */
 };
 
 void source_open(struct source *source, const char *system_dir, const char *cgroup_dir);

@@ -10,6 +10,8 @@
 #include "explain.h"
 #include "output.h"
 
+#define MOST_TASKS	10	/* of a group */
+
 static void print_titles(const struct columns *columns)
 {
 	char title[MAX_COLUMNS][2][TITLE_SIZE];
@@ -27,9 +29,8 @@ static void print_titles(const struct columns *columns)
 }
 
 /* A name may have any bytes: print none that controls a terminal. */
-static void print_name(const struct group *group)
+static void print_clean(const char *name)
 {
-	const char *name = group->is_system ? group->name : *group->dir ? group->dir : "/";
 	mbstate_t state = { };
 	wchar_t wide;
 	size_t len;
@@ -49,14 +50,28 @@ static void print_name(const struct group *group)
 	putchar('\n');
 }
 
-static void print_causes(struct tree *tree, struct group *group)
+static void print_lines(const struct explanation *why)
 {
-	struct explanation why;
 	int i;
 
-	explain(tree, group, &why);
-	for (i = 0; i < why.nr; i++)
-		printf("        %s\n", why.line[i]);
+	for (i = 0; i < why->nr; i++) {
+		printf("        ");
+		print_clean(why->line[i]);
+	}
+}
+
+static void print_why(struct tree *tree, struct group *group, const struct options *options)
+{
+	struct explanation why;
+
+	if (options->causes) {
+		explain(tree, group, &why);
+		print_lines(&why);
+	}
+	if (options->tasks) {
+		explain_tasks(tree, group, MOST_TASKS, &why);
+		print_lines(&why);
+	}
 }
 
 static void print_row(const struct columns *columns, const struct group *group)
@@ -69,13 +84,13 @@ static void print_row(const struct columns *columns, const struct group *group)
 		printf("%*s", NUMBER_WIDTH, cell);
 	}
 	printf("  ");
-	print_name(group);
+	print_clean(shown_name(group));
 }
 
 /**
  * text_round - print the groups, in the order of the view
  * @tree:    after tree_sample()
- * @options: which groups to print, and whether with causes
+ * @options: which groups to print, and whether with causes and tasks
  */
 void text_round(struct tree *tree, struct options *options)
 {
@@ -83,17 +98,16 @@ void text_round(struct tree *tree, struct options *options)
 	time_t now = time(NULL);
 	struct columns columns;
 	char clock[32];
-	int i;
+	int i, nr;
 
 	strftime(clock, sizeof(clock), "%F %T", localtime(&now));
 	printf("%s  %d group%s\n", clock, tree->nr_groups, tree->nr_groups == 1 ? "" : "s");
 	columns_all(&columns, view->resource);
 	print_titles(&columns);
-	view_build(view, tree);
-	for (i = 0; i < view->nr_rows && (!options->rows || i < (int)options->rows); i++) {
+	nr = view_rows(view, tree, options->rows);
+	for (i = 0; i < nr; i++) {
 		print_row(&columns, view->row[i].group);
-		if (options->causes)
-			print_causes(tree, view->row[i].group);
+		print_why(tree, view->row[i].group, options);
 	}
 	putchar('\n');
 }

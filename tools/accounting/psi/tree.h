@@ -86,6 +86,7 @@ struct tree {
 	double			round_s;	/* when the round began */
 	double			date_s;		/* the same, in seconds since 1970 */
 	int			nr_open, max_open;	/* files */
+	struct tasks		*tasks;		/* NULL until asked for */
 };
 
 /* tree.c */

@@ -185,3 +185,28 @@ void view_build(struct view *view, struct tree *tree)
 	if (view->flat)
 		qsort_r(view->row, view->nr_rows, sizeof(*view->row), compare_rows, view);
 }
+
+/**
+ * view_rows - view_build() for output that may be limited
+ * @view: as for view_build()
+ * @tree: likewise
+ * @most: number of groups; 0: all
+ *
+ * Return: the number of rows to print.
+ */
+int view_rows(struct view *view, struct tree *tree, unsigned long most)
+{
+	view_build(view, tree);
+	return most && most < (unsigned long)view->nr_rows ? (int)most : view->nr_rows;
+}
+
+/**
+ * shown_name - how a group is called in output
+ * @group: the group
+ *
+ * Return: "system", or the path of the cgroup, which may have any bytes.
+ */
+const char *shown_name(const struct group *group)
+{
+	return group->is_system ? group->name : *group->dir ? group->dir : "/";
+}

@@ -44,6 +44,8 @@ struct view {
 void view_build(struct view *view, struct tree *tree);
 double shown_pct(const struct reading *reading, enum line line, bool now);
 bool is_shown(const struct reading *reading, enum line line, bool now);
+int view_rows(struct view *view, struct tree *tree, unsigned long most);
+const char *shown_name(const struct group *group);
 const struct reading *worst_reading(const struct view *view, const struct group *group);
 
 enum column_kind {

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """Made-up pressure files, and programs that look at them."""
 
+import errno
 import json
 import os
 import shutil
+import struct
 import sys
 import tempfile
 from pathlib import Path
@@ -44,6 +46,42 @@ class Group:
                    line("some", some_avg10, some) + line("full", full_avg10, full))
 
 
+def message(kind, payload, sequence=0):
+    return struct.pack("=IHHII", 16 + len(payload), kind, 0, sequence, 0) + payload
+
+
+def attribute(kind, payload):
+    padding = b"\0" * (-len(payload) % 4)
+    return struct.pack("=HH", 4 + len(payload), kind) + payload + padding
+
+
+# In us, as they are in struct taskstats; those behind each total, if any, have 7
+FAMILY, SECOND_HEADER = 31, b"\2\1\0\0"
+TOTALS = {"cpu": 24, "blkio": 40, "swapin": 56, "reclaim": 320, "thrashing": 336, "compact": 360,
+          "wpcopy": 408, "irq": 424}
+SIZES = {1: 80, 8: 328, 9: 344, 10: 352, 11: 368, 13: 416, 14: 432, 15: 560, 16: 560, 17: 688,
+         99: 2000}
+
+
+def taskstats(version=17, size=None, **delays_us):
+    """What the kernel would answer"""
+    size = size or SIZES[version]
+    behind = (size - SIZES[14]) // 64 if version == 15 else 0   # numbers behind each total
+    stats = bytearray(max(size, 2000))
+    struct.pack_into("=H", stats, 0, version)
+    for i, (kind, at) in enumerate(TOTALS.items()):
+        at += 8 * behind * i
+        struct.pack_into(f"={1 + behind}Q", stats, at, 1000 * delays_us.get(kind, 0),
+                         *[7] * behind)
+    both = attribute(1, struct.pack("=I", 1)) + attribute(6, b"") + \
+        attribute(3, bytes(stats[:size]))
+    return message(FAMILY, SECOND_HEADER + attribute(4, both))
+
+
+def refused(number):
+    return message(2, struct.pack("=i", -number) + message(FAMILY, SECOND_HEADER))
+
+
 class Groups(Rounds):
     """psitop --json as it goes on"""
 
@@ -59,6 +97,12 @@ class Fake:
         self.pressure_dir, self.cgroup_dir = self.top / "pressure", self.top / "cgroup"
         self.pressure_dir.mkdir()
         self.cgroup_dir.mkdir()
+        self.proc_dir, self.netlink_dir = self.top / "proc", self.top / "netlink"
+        self.proc_dir.mkdir()
+        self.netlink_dir.mkdir()
+        os.environ["SHIM_NETLINK"] = str(self.netlink_dir)
+        self.answer("family", message(16, SECOND_HEADER + attribute(2, b"TASKSTATS\0") +
+                                      attribute(1, struct.pack("=H", FAMILY))))
         self.system = Group(self.pressure_dir, "")
         self.started = []
 
@@ -80,6 +124,24 @@ class Fake:
         group.directory = directory
         return group
 
+    def answer(self, name, what):
+        (self.netlink_dir / str(name)).write_bytes(what)
+
+    def task(self, tid, cpu_us=0, name="work", group=None, **delays_us):
+        """Make a task, in a group if it is new, or let its delays be these."""
+        directory = self.proc_dir / str(tid)
+        directory.mkdir(exist_ok=True)
+        (directory / "comm").write_bytes(os.fsencode(name) + b"\n")
+        (directory / "schedstat").write_text(f"5 {1000 * cpu_us} 6\n")
+        self.answer(tid, taskstats(**delays_us))
+        if group:
+            with open(group.directory / "cgroup.threads", "a") as threads:
+                print(tid, file=threads)
+
+    def task_went(self, tid):
+        shutil.rmtree(self.proc_dir / str(tid))
+        self.answer(tid, refused(errno.ESRCH))
+
     def stall(self, groups, resource, some_us, full_us=0):
         """Let tasks in groups be held up; the system is, too, and so it is told last."""
         for group in groups:
@@ -90,7 +152,8 @@ class Fake:
         return ["--pressure-dir", str(self.pressure_dir), "--cgroup-dir", str(self.cgroup_dir)]
 
     def command(self, program, *args):
-        return [str(PROGRAMS / program), *self.roots(), *args]
+        proc = ["--proc-dir", str(self.proc_dir)] if program == "psitop" else []
+        return [str(PROGRAMS / program), *self.roots(), *proc, *args]
 
     def run(self, program, *args, **options):
         """(exit status, output, errors)"""

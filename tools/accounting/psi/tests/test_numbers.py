@@ -166,6 +166,8 @@ def test_documented(fake):
                                    "memory.other count=1 total=2 max=2\n")
     fake.group("/b").write("cpu.stat", "throttled_usec 1\n")
     fake.system.write("irq", lib.line("full"))
+    for tid in range(1, 2002):
+        fake.task(tid, group=group)
     document = lib.HERE
     while not (document / DOCUMENT).exists():
         assert document != document.parent, f"no {DOCUMENT}"
@@ -175,10 +177,12 @@ def test_documented(fake):
     def keys(value):
         if isinstance(value, dict):
             yield from value
-            for below in value.values():
+            value = list(value.values())
+        if isinstance(value, list):
+            for below in value:
                 yield from keys(below)
 
-    unknown = {key for each in fake.json().values() for key in keys(each)} - known
+    unknown = {key for each in fake.json("--tasks").values() for key in keys(each)} - known
     assert not unknown, unknown
 
 

@@ -85,6 +85,10 @@ def test_narrow(fake):
         terminal.resize(columns, 40)
         text = terminal.until(pattern, absent)
         assert all(len(line) <= columns for line in text.splitlines()), text
+    terminal.resize(80, 40)
+    terminal.until(r"% now")
+    terminal.press("n")
+    terminal.until(r"% avg10", "% now")
     for lines in 12, 6, 4, 3, 2, 1:
         terminal.resize(100, lines)
         terminal.until(r"psitop", "exit status")
