@@ -3,49 +3,18 @@
  * Rounds as JSON: one line with an object for each group. Keys keep their meaning; they are
  * described in Documentation/accounting/psi-tools.rst.
  */
-#include <limits.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "json_number.h"
 #include "output.h"
 #include "tasks.h"
 #include "units.h"
 
-/* Return: the length of the character at @text in bytes; 0 if it is not valid UTF-8. */
-static int utf8_length(const unsigned char *text)
-{
-	int len = *text < 0x80 ? 1 : *text < 0xc2 ? 0 : *text < 0xe0 ? 2 : *text < 0xf0 ? 3 :
-		  *text < 0xf5 ? 4 : 0;
-	int i;
-
-	for (i = 1; i < len; i++) {
-		if ((text[i] & 0xc0) != 0x80)
-			return 0;
-	}
-	/* Overlong, a surrogate, or above U+10FFFF. */
-	if ((*text == 0xe0 && text[1] < 0xa0) || (*text == 0xed && text[1] > 0x9f) ||
-	    (*text == 0xf0 && text[1] < 0x90) || (*text == 0xf4 && text[1] > 0x8f))
-		return 0;
-	return len;
-}
-
-/* A name may have any bytes, but a JSON string only valid characters. */
 static json_object *new_string(const char *text)
 {
-	static const char replacement[] = "\xef\xbf\xbd";
-	char valid[3 * PATH_MAX], *to = valid;
-	int len;
+	char valid[VALID_SIZE];
 
-	for (; *text && to - valid < (ssize_t)sizeof(valid) - 4; text += len ?: 1) {
-		len = utf8_length((const unsigned char *)text);
-		if (len)
-			to = mempcpy(to, text, len);
-		else
-			to = mempcpy(to, replacement, strlen(replacement));
-	}
-	*to = '\0';
-	return json_object_new_string(valid);
+	return json_object_new_string(valid_utf8(text, valid));
 }
 
 static json_object *stall_object(const struct reading *reading, enum line line)
@@ -87,15 +56,11 @@ static json_object *cpu_cause(const struct causes *causes, int i)
 
 static json_object *memory_cause(const struct causes *causes, int i)
 {
-	static const char *const kinds[] = {
-		[TASKS]		= "tasks",
-		[BACKGROUND]	= "background",
-		[REQUESTED]	= "requested",
-	};
 	const struct cause *cause = &causes->cause[i];
 	json_object *object = json_object_new_object();
 
-	json_object_object_add(object, "kind", json_object_new_string(kinds[cause_kind(cause)]));
+	json_object_object_add(object, "kind",
+			       json_object_new_string(kind_names[cause_kind(cause)]));
 	json_add_u64(object, "count", cause->value[COUNT]);
 	json_add_u64(object, "total_us", cause->value[TOTAL_US]);
 	json_add_u64(object, "max_us", cause->value[MAX_US]);

@@ -5,6 +5,9 @@
 #ifndef PSI_TOOLS_OUTPUT_H
 #define PSI_TOOLS_OUTPUT_H
 
+#include <limits.h>
+#include <stdio.h>
+
 #include "arguments.h"
 #include "view.h"
 
@@ -16,8 +19,14 @@ struct options {
 	struct view		view;
 };
 
+/* Of a path of which each byte is replaced by three. */
+#define VALID_SIZE	(3 * PATH_MAX)
+
+const char *valid_utf8(const char *text, char *valid);
 void text_round(struct tree *tree, struct options *options);
 void json_round(struct tree *tree, struct options *options);
+void openmetrics_round(struct tree *tree, struct options *options, FILE *out);
+void openmetrics_write(struct tree *tree, struct options *options, const char *path);
 void screen(struct tree *tree, struct options *options);
 
 #endif

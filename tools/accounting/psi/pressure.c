@@ -14,6 +14,7 @@
 
 const char *const resource_names[NR_RESOURCES] = { "cpu", "memory", "io", "irq" };
 const char *const line_names[NR_LINES] = { "some", "full" };
+const char *const kind_names[NR_KINDS] = { "tasks", "background", "requested" };
 
 static const char *next_line(const char *line)
 {

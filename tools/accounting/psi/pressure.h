@@ -51,7 +51,10 @@ enum cause_kind {
 	TASKS,			/* tasks that wait */
 	BACKGROUND,		/* the kernel, ahead of need */
 	REQUESTED,		/* a writer to memory.reclaim or similar */
+	NR_KINDS,
 };
+
+extern const char *const kind_names[NR_KINDS];
 
 enum memory_value {
 	COUNT,

@@ -28,6 +28,7 @@ _psi_value() {		# OPTION WORD
 		mapfile -t COMPREPLY < <(_psi_cgroups "${2:-/}") ;;
 	-d | --delay) _psi_reply "100ms 200ms 500ms 1s 2s 5s" "$2" ;;
 	-t | --timeout) _psi_reply "10s 1min 1h" "$2" ;;
+	--output) mapfile -t COMPREPLY < <(compgen -f -- "$2") ;;
 	--pressure-dir | --cgroup-dir | --proc-dir) mapfile -t COMPREPLY < <(compgen -d -- "$2") ;;
 	*) return 1 ;;
 	esac
@@ -43,7 +44,7 @@ _psitop() {
 	esac
 	_psi_value "$before" "$word" ||
 		_psi_reply "--delay --cgroup --resource --sort --flat --filter --batch --json
-			--once --count --rows --no-causes --tasks --no-color --ascii
+			--openmetrics --output --once --count --rows --no-causes --tasks --no-color --ascii
 			--pressure-dir --cgroup-dir --proc-dir --help" "$word"
 }
 

@@ -27,6 +27,8 @@ static const char usage[] =
 "  -f, --filter TEXT      show only groups with TEXT in their path\n"
 "  -b, --batch            print text instead of showing a screen\n"
 "  -j, --json             print JSON, one object per group and line\n"
+"      --openmetrics      print one round as metrics for Prometheus\n"
+"      --output FILE      with --openmetrics: replace FILE instead of printing\n"
 "  -1, --once             print one round and exit\n"
 "  -n, --count N          exit after N rounds\n"
 "      --rows N           print at most N groups per round\n"
@@ -51,6 +53,8 @@ enum {
 	CGROUP_DIR,
 	PROC_DIR,
 	TASKS_OPTION,
+	OPENMETRICS,
+	OUTPUT,
 };
 
 static const struct option own_options[] = {
@@ -65,6 +69,8 @@ static const struct option own_options[] = {
 	{ "pressure-dir",	required_argument,	NULL, PRESSURE_DIR },
 	{ "cgroup-dir",		required_argument,	NULL, CGROUP_DIR },
 	{ "proc-dir",		required_argument,	NULL, PROC_DIR },
+	{ "openmetrics",	no_argument,		NULL, OPENMETRICS },
+	{ "output",		required_argument,	NULL, OUTPUT },
 	{ }
 };
 
@@ -73,6 +79,8 @@ struct arguments {
 	const char		*pressure_dir;
 	const char		*cgroup_dir;
 	const char		*proc_dir;
+	const char		*output;
+	bool			openmetrics;
 	struct options		options;
 };
 
@@ -121,6 +129,12 @@ static void set_option(struct arguments *arguments, int option)
 	case PROC_DIR:
 		arguments->proc_dir = optarg;
 		break;
+	case OPENMETRICS:
+		arguments->openmetrics = true;
+		break;
+	case OUTPUT:
+		arguments->output = optarg;
+		break;
 	case TASKS_OPTION:
 		options->tasks = true;
 		break;
@@ -129,15 +143,31 @@ static void set_option(struct arguments *arguments, int option)
 	}
 }
 
+/* Metrics are those of one round, unless the user says how many, or how often. */
+static void check(struct arguments *arguments)
+{
+	struct watch_options *watch = &arguments->options.watch;
+
+	if (arguments->output && !arguments->openmetrics)
+		errx(WRONG_USAGE, "--output: only with --openmetrics");
+	if (arguments->openmetrics && (watch->json || arguments->options.tasks))
+		errx(WRONG_USAGE, "--openmetrics: not with --json or --tasks");
+	if (arguments->openmetrics && !watch->delay_s && !watch->count)
+		watch->count = 1;
+	watch->delay_s = watch->delay_s ?: 1;
+}
+
 static void parse(struct arguments *arguments, int argc, char **argv)
 {
 	int option;
 
 	watch_defaults(&arguments->options.watch);
+	arguments->options.watch.delay_s = 0;
 	arguments->options.causes = true;
 	arguments->options.view.resource = ALL;
 	while ((option = watch_getopt(argc, argv, "g:r:s:lf:", own_options)) >= 0)
 		set_option(arguments, option);
+	check(arguments);
 }
 
 /* Return: the top of the groups to show, which the caller frees; NULL for all groups. */
@@ -175,27 +205,45 @@ static void read_tasks(struct tree *tree, struct options *options)
 	note(tasks_note(tree));
 }
 
-/* Read one round more than is printed: "now" needs a previous one. */
-static void print_rounds(struct tree *tree, struct options *options)
+static void next_round(struct tree *tree, double delay_s)
 {
+	wait_until(tree->round_s + delay_s);
+	if (!tree_update(tree))
+		errx(1, "%s: the cgroup is gone", tree->root->dir);
+	tree_sample(tree);
+}
+
+static void print_round(struct tree *tree, struct arguments *arguments)
+{
+	struct options *options = &arguments->options;
+
+	if (arguments->output)
+		openmetrics_write(tree, options, arguments->output);
+	else if (arguments->openmetrics)
+		openmetrics_round(tree, options, stdout);
+	else if (options->watch.json)
+		json_round(tree, options);
+	else
+		text_round(tree, options);
+	if (fflush(stdout))
+		err(1, "cannot write");
+}
+
+/* Read one round more than is printed: "now" needs a previous one, metrics do not. */
+static void print_rounds(struct tree *tree, struct arguments *arguments)
+{
+	struct options *options = &arguments->options;
 	unsigned long printed, count = options->watch.count;
 
 	tree_sample(tree);
-	if (options->causes)
+	if (options->causes && !arguments->openmetrics)
 		tree_read_causes(tree);
 	if (options->tasks)
 		read_tasks(tree, options);
 	for (printed = 0; !count || printed < count; printed++) {
-		wait_until(tree->round_s + options->watch.delay_s);
-		if (!tree_update(tree))
-			errx(1, "%s: the cgroup is gone", tree->root->dir);
-		tree_sample(tree);
-		if (options->watch.json)
-			json_round(tree, options);
-		else
-			text_round(tree, options);
-		if (fflush(stdout))
-			err(1, "cannot write");
+		if (printed || !arguments->openmetrics)
+			next_round(tree, options->watch.delay_s);
+		print_round(tree, arguments);
 	}
 }
 
@@ -211,12 +259,12 @@ int main(int argc, char **argv)
 	source_open(&source, arguments.pressure_dir, arguments.cgroup_dir);
 	source.proc_dir = arguments.proc_dir ?: "/proc";
 	tree_init(&tree, &source, find_top(&source, arguments.cgroup));
-	if (!options->watch.batch && !options->watch.json) {
+	if (!options->watch.batch && !options->watch.json && !arguments.openmetrics) {
 		screen(&tree, options);
 		return 0;
 	}
 	note(tree_note(&tree));
 	options->view.flat = true;
-	print_rounds(&tree, options);
+	print_rounds(&tree, &arguments);
 	return 0;
 }

@@ -15,6 +15,12 @@ sys.path.append(str(HERE.parents[2] / "lib/watch/tests"))
 from watching import SCRATCH, Rounds, Skip, Terminal, another_user, output_of
 
 PROGRAMS = Path(".")            # set by watching.main()
+DOCUMENT = "Documentation/accounting/psi-tools.rst"
+
+
+def document():
+    """The text of the document, of the kernel tree that this is in"""
+    return next(top / DOCUMENT for top in HERE.parents if (top / DOCUMENT).exists()).read_text()
 
 
 def line(kind, avg10=0.0, total=0):

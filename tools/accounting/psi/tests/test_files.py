@@ -96,6 +96,7 @@ def test_install(fake):
     assert set(found) == {
         "usr/bin/psitop", "usr/bin/psi-wait", "usr/share/psi/psi-stacks.bt",
         "usr/share/psi/psi-cpu-waits.bt", "usr/share/psi/psi-triggers.bt",
+        "usr/share/psi/psi-dashboard.json",
         "usr/share/man/man1/psitop.1",
         "usr/share/man/man1/psi-wait.1", "usr/share/bash-completion/completions/psitop",
         "usr/share/bash-completion/completions/psi-wait"}, found
