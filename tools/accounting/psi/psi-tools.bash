@@ -44,8 +44,8 @@ _psitop() {
 	esac
 	_psi_value "$before" "$word" ||
 		_psi_reply "--delay --cgroup --resource --sort --flat --filter --batch --json
-			--openmetrics --output --once --count --rows --no-causes --tasks --no-color --ascii
-			--pressure-dir --cgroup-dir --proc-dir --help" "$word"
+			--openmetrics --output --once --count --rows --no-causes --tasks
+			--no-color --ascii --pressure-dir --cgroup-dir --proc-dir --help" "$word"
 }
 
 # How many of RESOURCE, some|full, THRESHOLD and WINDOW there are already.

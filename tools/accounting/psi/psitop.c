@@ -162,7 +162,7 @@ static void parse(struct arguments *arguments, int argc, char **argv)
 	int option;
 
 	watch_defaults(&arguments->options.watch);
-	arguments->options.watch.delay_s = 0;
+	arguments->options.watch.delay_s = 0;		/* not given */
 	arguments->options.causes = true;
 	arguments->options.view.resource = ALL;
 	while ((option = watch_getopt(argc, argv, "g:r:s:lf:", own_options)) >= 0)
