@@ -46,6 +46,48 @@ static bool store(struct causes *causes, const struct cause *cause, int nr)
 	return true;
 }
 
+static bool is_same(const struct causes *causes)
+{
+	return causes->nr == causes->nr_before &&
+	       !memcmp(causes->cause, causes->before, causes->nr * sizeof(*causes->cause));
+}
+
+/**
+ * causes_take - take over what a causes file says now
+ * @tree:   the tree of the group
+ * @causes: the file
+ * @cause:  what it says
+ * @nr:     the number of causes
+ * @at_s:   the time of reading
+ *
+ * What has not grown is known up to the begin of the round, as with pressure.
+ *
+ * Return: false if there is no cause.
+ */
+bool causes_take(const struct tree *tree, struct causes *causes, const struct cause *cause, int nr,
+		 double at_s)
+{
+	bool fresh = causes->nr && causes->round == tree->round - 1;
+
+	shift(causes);
+	if (!nr || !store(causes, cause, nr))
+		return false;
+	causes->span_s = fresh ? at_s - causes->at_s : 0;
+	causes->at_s = fresh && is_same(causes) ? tree->round_s : at_s;
+	causes->round = tree->round;
+	return true;
+}
+
+/* A replayed group has no files. */
+static bool is_due(const struct tree *tree, const struct group *group, enum causes_file which,
+		   double at_s)
+{
+	double absent_s = group->causes[which].absent_s;
+
+	return tree->source && has_file(group, which) &&
+	       (!absent_s || at_s - absent_s >= RETRY_S);
+}
+
 /**
  * group_causes - read a causes file of a group, at most once per round
  * @tree:  the tree of the group
@@ -61,15 +103,12 @@ const struct causes *group_causes(struct tree *tree, struct group *group, enum c
 	struct causes *causes = &group->causes[which];
 	struct cause cause[MAX_CAUSES];
 	char text[TEXT_SIZE];
-	bool fresh = causes->nr && causes->round == tree->round - 1;
 	double at_s = now_s();
 	int nr;
 
 	if (causes->nr && causes->round == tree->round)
 		return causes;
-
-	if (!has_file(group, which) ||
-	    (causes->absent_s && at_s - causes->absent_s < RETRY_S))
+	if (!is_due(tree, group, which, at_s))
 		return NULL;
 	if (!group_read(tree, group, false, files[which], &causes->fd, text)) {
 		causes->absent_s = at_s;
@@ -77,13 +116,7 @@ const struct causes *group_causes(struct tree *tree, struct group *group, enum c
 	}
 	causes->absent_s = 0;
 	nr = which == ALL_CAUSES ? causes_parse(text, cause) : stats_parse(text, cause);
-	shift(causes);
-	if (!nr || !store(causes, cause, nr))
-		return NULL;
-	causes->span_s = fresh ? at_s - causes->at_s : 0;
-	causes->at_s = at_s;
-	causes->round = tree->round;
-	return causes;
+	return causes_take(tree, causes, cause, nr, at_s) ? causes : NULL;
 }
 
 /* Return: the previous value of the cause; 0 if the cause is new. */

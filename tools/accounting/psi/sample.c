@@ -7,7 +7,6 @@
  * depends on the groups that have pressure, not on all groups.
  */
 #include <stdio.h>
-#include <time.h>
 
 #include "tree.h"
 #include "units.h"
@@ -48,7 +47,7 @@ static bool is_due(const struct tree *tree, const struct group *group, enum reso
 }
 
 /* In the rounds between, the file was not read because it had no growth. */
-static void put_history(struct tree *tree, struct reading *reading, double pct)
+static void put_history(const struct tree *tree, struct reading *reading, double pct)
 {
 	unsigned int round = reading->history_round;
 
@@ -88,7 +87,12 @@ static double growth_pct(const struct stall *before, const struct stall *stall, 
 	return pct < 100 ? pct : 100;
 }
 
-static void keep(struct reading *reading, double at_s)
+/**
+ * reading_keep - take a pressure file to be as before
+ * @reading: the file
+ * @at_s:    the time up to which its totals have not grown
+ */
+void reading_keep(struct reading *reading, double at_s)
 {
 	int i;
 
@@ -111,24 +115,26 @@ static void compare(struct reading *reading, const struct pressure *before, doub
 	}
 }
 
-static void sample(struct tree *tree, struct group *group, enum resource resource)
+/**
+ * reading_take - take over what a pressure file says now
+ * @tree:     the tree of the group
+ * @reading:  the file
+ * @pressure: what it says; NULL if it cannot be read
+ * @at_s:     the time of reading
+ */
+void reading_take(const struct tree *tree, struct reading *reading,
+		  const struct pressure *pressure, double at_s)
 {
-	struct reading *reading = &group->reading[resource];
 	struct pressure before = reading->pressure;
-	char file[32], text[TEXT_SIZE];
-	double at_s;
 
-	snprintf(file, sizeof(file), "%s%s", resource_names[resource],
-		 group->is_system ? "" : ".pressure");
-	at_s = now_s();
 	reading->read_s = at_s;
-	if (!group_read(tree, group, group->is_system, file, &reading->fd, text) ||
-	    !pressure_parse(text, &reading->pressure)) {
+	if (!pressure) {
 		reading->state = ABSENT;
-		keep(reading, at_s);
+		reading_keep(reading, at_s);
 		return;
 	}
 
+	reading->pressure = *pressure;
 	reading->has_now = reading->state == GOOD && at_s > reading->at_s;
 	if (reading->has_now)
 		compare(reading, &before, at_s - reading->at_s);
@@ -136,9 +142,25 @@ static void sample(struct tree *tree, struct group *group, enum resource resourc
 		reading->grew = true;
 	reading->unsettled = reading->grew;
 	reading->state = GOOD;
-	reading->at_s = at_s;
+	/* As for files that are not read, which takes no room in a record. */
+	reading->at_s = reading->grew ? at_s : tree->round_s;
 	put_history(tree, reading,
 		    reading->now_pct[reading->pressure.line[SOME].present ? SOME : FULL]);
+}
+
+static void sample(struct tree *tree, struct group *group, enum resource resource)
+{
+	struct reading *reading = &group->reading[resource];
+	char file[32], text[TEXT_SIZE];
+	struct pressure pressure;
+	double at_s = now_s();
+	bool good;
+
+	snprintf(file, sizeof(file), "%s%s", resource_names[resource],
+		 group->is_system ? "" : ".pressure");
+	good = group_read(tree, group, group->is_system, file, &reading->fd, text) &&
+	       pressure_parse(text, &pressure);
+	reading_take(tree, reading, good ? &pressure : NULL, at_s);
 }
 
 static void sample_group(struct tree *tree, struct group *group)
@@ -149,7 +171,7 @@ static void sample_group(struct tree *tree, struct group *group)
 		if (is_due(tree, group, i))
 			sample(tree, group, i);
 		else
-			keep(&group->reading[i], tree->round_s);
+			reading_keep(&group->reading[i], tree->round_s);
 	}
 	for (i = 0; i < group->nr_children; i++)
 		sample_group(tree, group->child[i]);
@@ -163,10 +185,7 @@ static void sample_group(struct tree *tree, struct group *group)
  */
 void tree_sample(struct tree *tree)
 {
-	struct timespec date;
-
-	clock_gettime(CLOCK_REALTIME, &date);
-	tree->date_s = date.tv_sec + date.tv_nsec / 1e9;
+	tree->date_s = date_s();
 	tree->round++;
 	tree->round_s = now_s();
 	sample_group(tree, tree->root);

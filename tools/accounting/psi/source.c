@@ -104,27 +104,42 @@ const char *source_system_error(const struct source *source, char *text, size_t 
 }
 
 /**
- * source_cgroup - find a cgroup by the path that the user gives
- * @source: after source_open()
- * @path:   path below the mount point, or one that includes the mount point
+ * cgroup_below - understand the path of a cgroup that the user gives
+ * @cgroup_dir: mount point of cgroup2; NULL if not mounted
+ * @path:       path below the mount point, or one that includes the mount point
  *
- * Return: the path below the mount point, "" or "/a/b", which the caller frees; NULL with
- * errno set if there is no such cgroup.
+ * Return: the path below the mount point, "" or "/a/b", which the caller frees; NULL if there
+ * is no memory.
  */
-char *source_cgroup(const struct source *source, const char *path)
+char *cgroup_below(const char *cgroup_dir, const char *path)
 {
-	size_t len = source->cgroup_dir ? strlen(source->cgroup_dir) : 0;
+	size_t len = cgroup_dir ? strlen(cgroup_dir) : 0;
 	char *dir;
-	int fd;
 
-	if (len && !strncmp(path, source->cgroup_dir, len) && (!path[len] || path[len] == '/'))
+	if (len && !strncmp(path, cgroup_dir, len) && (!path[len] || path[len] == '/'))
 		path += len;
 	path += strspn(path, "/");
 	if (asprintf(&dir, "%s%s", *path ? "/" : "", path) < 0)
 		return NULL;
 	for (len = strlen(dir); len && dir[len - 1] == '/'; len--)
 		dir[len - 1] = '\0';
+	return dir;
+}
 
+/**
+ * source_cgroup - find a cgroup by the path that the user gives
+ * @source: after source_open()
+ * @path:   as for cgroup_below()
+ *
+ * Return: as cgroup_below(); NULL with errno set if there is no such cgroup.
+ */
+char *source_cgroup(const struct source *source, const char *path)
+{
+	char *dir = cgroup_below(source->cgroup_dir, path);
+	int fd;
+
+	if (!dir)
+		return NULL;
 	fd = open_below(source->cgroup_fd, dir, "", O_RDONLY | O_DIRECTORY);
 	if (fd < 0) {
 		free(dir);

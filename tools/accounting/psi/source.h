@@ -22,6 +22,7 @@ struct source {
 
 void source_open(struct source *source, const char *system_dir, const char *cgroup_dir);
 const char *source_system_error(const struct source *source, char *text, size_t size);
+char *cgroup_below(const char *cgroup_dir, const char *path);
 char *source_cgroup(const struct source *source, const char *path);
 bool source_has_pressure(const struct source *source, const char *dir);
 bool read_whole(int fd, char *text);

@@ -4,11 +4,11 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <wchar.h>
 
 #include "explain.h"
 #include "output.h"
+#include "units.h"
 
 #define MOST_TASKS	10	/* of a group */
 
@@ -95,12 +95,11 @@ static void print_row(const struct columns *columns, const struct group *group)
 void text_round(struct tree *tree, struct options *options)
 {
 	struct view *view = &options->view;
-	time_t now = time(NULL);
 	struct columns columns;
 	char clock[32];
 	int i, nr;
 
-	strftime(clock, sizeof(clock), "%F %T", localtime(&now));
+	date_text(tree->date_s, "%F %T", clock, sizeof(clock));
 	printf("%s  %d group%s\n", clock, tree->nr_groups, tree->nr_groups == 1 ? "" : "s");
 	columns_all(&columns, view->resource);
 	print_titles(&columns);

@@ -49,7 +49,15 @@ static struct group *new_group(struct group *parent, const char *dir, const char
 	return group;
 }
 
-static struct group *add_child(struct tree *tree, struct group *group, const char *name)
+/**
+ * group_add - add a group to the tree
+ * @tree:  the tree
+ * @group: its parent
+ * @name:  its name; empty at the root of a container, below the system
+ *
+ * Return: the new group, of which nothing is read yet.
+ */
+struct group *group_add(struct tree *tree, struct group *group, const char *name)
 {
 	struct group *child = new_group(group, group->dir, name);
 
@@ -193,7 +201,7 @@ static void scan_one(struct tree *tree, struct group *group)
 		if (child && child->ino && child->ino != entry->d_ino)
 			child = NULL;
 		if (!child)
-			child = add_child(tree, group, entry->d_name);
+			child = group_add(tree, group, entry->d_name);
 		child->ino = entry->d_ino;
 		child->seen = true;
 	}
@@ -229,19 +237,30 @@ static void scan_all(struct tree *tree)
 static void child_made(struct tree *tree, struct group *group, const char *name)
 {
 	if (!find_child(group, name, group->nr_children))
-		scan(tree, add_child(tree, group, name));
+		scan(tree, group_add(tree, group, name));
+}
+
+/**
+ * group_remove - remove a group with its descendants
+ * @tree:  the tree
+ * @group: the group, not the one at the top
+ */
+void group_remove(struct tree *tree, struct group *group)
+{
+	struct group *parent = group->parent;
+	int i = 0;
+
+	while (parent->child[i] != group)
+		i++;
+	remove_child(tree, parent, i);
 }
 
 static void child_removed(struct tree *tree, struct group *group, const char *name)
 {
-	int i;
+	struct group *child = find_child(group, name, group->nr_children);
 
-	for (i = 0; i < group->nr_children; i++) {
-		if (!strcmp(group->child[i]->name, name)) {
-			remove_child(tree, group, i);
-			return;
-		}
-	}
+	if (child)
+		group_remove(tree, child);
 }
 
 static void handle(struct tree *tree, const struct inotify_event *event)
@@ -282,6 +301,35 @@ static bool is_nested(const struct source *source)
 }
 
 /**
+ * tree_clear - remove all groups, also the one at the top
+ * @tree: the tree
+ */
+void tree_clear(struct tree *tree)
+{
+	if (tree->root)
+		free_group(tree, tree->root);
+	tree->root = NULL;
+}
+
+/**
+ * tree_plant - begin with the group at the top only
+ * @tree: the tree, which has no groups
+ * @top:  the group, "" or "/a/b"; NULL for the system
+ *
+ * Return: the group.
+ */
+struct group *tree_plant(struct tree *tree, const char *top)
+{
+	tree->root = new_group(NULL, top ?: "", "");
+	tree->nr_groups = !!top;
+	if (!top) {
+		tree->root->is_system = true;
+		tree->root->name = "system";
+	}
+	return tree->root;
+}
+
+/**
  * tree_init - find all groups
  * @tree:   to be filled in
  * @source: where the files are
@@ -295,15 +343,11 @@ void tree_init(struct tree *tree, const struct source *source, const char *top)
 	tree->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	files_init(tree);
 
-	tree->root = new_group(NULL, top ?: "", "");
-	if (top) {
-		tree->nr_groups = 1;
-	} else {
-		tree->root->is_system = true;
+	tree_plant(tree, top);
+	if (!top) {
 		tree->root->has_dir = source->cgroup_fd >= 0 && !is_nested(source);
-		tree->root->name = "system";
 		if (source->cgroup_fd >= 0 && is_nested(source))
-			add_child(tree, tree->root, "");
+			group_add(tree, tree->root, "");
 	}
 	scan_all(tree);
 }
@@ -345,7 +389,7 @@ bool tree_update(struct tree *tree)
  */
 const char *tree_note(const struct tree *tree)
 {
-	if (tree->source->cgroup_fd < 0)
+	if (tree->source && tree->source->cgroup_fd < 0)
 		return "no cgroup2 is mounted: only the system is shown";
 	if (tree->incomplete)
 		return "some cgroup directories cannot be read: run as root";

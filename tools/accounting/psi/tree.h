@@ -60,6 +60,7 @@ struct group {
 	const char		*name;		/* the last part of dir */
 	bool			is_system;	/* its pressure is in /proc/pressure */
 	bool			has_dir;	/* to be scanned for children */
+	size_t			slot;		/* of coder.c, from 1 on; 0: none yet */
 	bool			seen;		/* by the current scan */
 	bool			folded;		/* this and the next two belong to view.c */
 	bool			matches;
@@ -74,7 +75,7 @@ struct group {
 };
 
 struct tree {
-	const struct source	*source;
+	const struct source	*source;	/* NULL: a record is replayed */
 	struct group		*root;
 	int			nr_groups;	/* the system does not count */
 	bool			incomplete;	/* a directory could not be read */
@@ -93,14 +94,23 @@ struct tree {
 void tree_init(struct tree *tree, const struct source *source, const char *top);
 bool tree_update(struct tree *tree);
 const char *tree_note(const struct tree *tree);
+void tree_clear(struct tree *tree);
+struct group *tree_plant(struct tree *tree, const char *top);
+struct group *group_add(struct tree *tree, struct group *group, const char *name);
+void group_remove(struct tree *tree, struct group *group);
 
 /* sample.c */
 void tree_sample(struct tree *tree);
 void group_close(struct tree *tree, struct group *group);
+void reading_keep(struct reading *reading, double at_s);
+void reading_take(const struct tree *tree, struct reading *reading,
+		  const struct pressure *pressure, double at_s);
 int history_pct(const struct tree *tree, const struct reading *reading, unsigned int ago);
 
 /* causes.c */
 const struct causes *group_causes(struct tree *tree, struct group *group, enum causes_file which);
+bool causes_take(const struct tree *tree, struct causes *causes, const struct cause *cause, int nr,
+		 double at_s);
 int find_cause(const struct causes *causes, const char *name);
 double cause_rate(const struct causes *causes, int i, int value);
 void tree_read_causes(struct tree *tree);

@@ -51,6 +51,25 @@ unsigned long argument_number(const char *option, const char *text)
 }
 
 /**
+ * argument_time_s - parse a time
+ * @option: name of the option, without --
+ * @text:   its argument
+ * @min_us: the least it may be
+ *
+ * Return: seconds. Exits with WRONG_USAGE if @text is not a time, or too short.
+ */
+double argument_time_s(const char *option, const char *text, uint64_t min_us)
+{
+	char min[32];
+	uint64_t us;
+
+	if (!time_parse(text, &us) || us < min_us)
+		errx(WRONG_USAGE, "--%s %s: must be a time of at least %s, with a unit", option,
+		     text, time_text(min_us, min, sizeof(min)));
+	return (double)us / US_PER_S;
+}
+
+/**
  * argument_choice - find the word that the user gives among those there are
  * @status: exit status if it is none of them
  * @what:   what the words are
@@ -70,16 +89,6 @@ unsigned int argument_choice(int status, const char *what, const char *word,
 			return i;
 	}
 	errx(status, "unknown %s %s: see %s --help", what, word, program_invocation_short_name);
-}
-
-static double delay_s(const char *text)
-{
-	uint64_t us;
-
-	if (!time_parse(text, &us) || us < 20 * US_PER_MS)
-		errx(WRONG_USAGE, "--delay %s: must be a time of at least 20ms, with a unit",
-		     text);
-	return (double)us / US_PER_S;
 }
 
 /**
@@ -131,7 +140,7 @@ void watch_option(struct watch_options *options, int option, const char *usage)
 {
 	switch (option) {
 	case 'd':
-		options->delay_s = delay_s(optarg);
+		options->delay_s = argument_time_s("delay", optarg, 20 * US_PER_MS);
 		break;
 	case 'b':
 		options->batch = true;

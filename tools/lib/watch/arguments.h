@@ -7,6 +7,7 @@
 
 #include <getopt.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #define WRONG_USAGE	2
 
@@ -23,6 +24,7 @@ struct watch_options {
 #define OWN_OPTIONS	512		/* the first value that a program may use for one */
 
 unsigned long argument_number(const char *option, const char *text);
+double argument_time_s(const char *option, const char *text, uint64_t min_us);
 unsigned int argument_choice(int status, const char *what, const char *word,
 			     const char *const *words, unsigned int nr);
 void watch_defaults(struct watch_options *options);

@@ -16,6 +16,7 @@ static const struct {
 	const char	*name;
 	uint64_t	us;
 } units[] = {
+	{ "d",		24 * 3600 * US_PER_S },
 	{ "h",		3600 * US_PER_S },
 	{ "min",	60 * US_PER_S },
 	{ "s",		US_PER_S },
@@ -79,17 +80,52 @@ const char *time_text(uint64_t us, char *text, size_t size)
 	return text;
 }
 
-/**
- * now_s - read the monotonic clock
- *
- * Return: seconds.
- */
-double now_s(void)
+/* Whole microseconds, which a program can write down and read back without a difference. */
+static double clock_s(clockid_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec + ts.tv_nsec / 1e9;
+	clock_gettime(clock, &ts);
+	return (double)(ts.tv_sec * US_PER_S + ts.tv_nsec / 1000) / US_PER_S;
+}
+
+/**
+ * now_s - read the monotonic clock
+ *
+ * Return: seconds, in whole microseconds.
+ */
+double now_s(void)
+{
+	return clock_s(CLOCK_MONOTONIC);
+}
+
+/**
+ * date_s - read the clock of the system
+ *
+ * Return: seconds since 1970, in whole microseconds.
+ */
+double date_s(void)
+{
+	return clock_s(CLOCK_REALTIME);
+}
+
+/**
+ * date_text - format a date as the user's local time
+ * @date_s: seconds since 1970
+ * @format: as for strftime()
+ * @text:   buffer
+ * @size:   size of @text
+ *
+ * Return: @text.
+ */
+const char *date_text(double date_s, const char *format, char *text, size_t size)
+{
+	time_t seconds = date_s;
+	struct tm *local = localtime(&seconds);
+
+	if (!local || !strftime(text, size, format, local))
+		text[0] = '\0';
+	return text;
 }
 
 /**

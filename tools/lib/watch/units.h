@@ -15,6 +15,8 @@
 bool time_parse(const char *text, uint64_t *us);
 const char *time_text(uint64_t us, char *text, size_t size);
 double now_s(void);
+double date_s(void);
+const char *date_text(double date_s, const char *format, char *text, size_t size);
 void wait_until(double until_s);
 
 #endif
