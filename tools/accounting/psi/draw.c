@@ -5,7 +5,6 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "compat.h"
 #include "screen.h"
@@ -87,16 +86,19 @@ static void draw_row(int y, const struct screen *screen, const struct row *row, 
 static void draw_status(const struct screen *screen)
 {
 	const struct view *view = screen->view;
-	char clock[16], delay[16], filter[FILTER_SIZE + 16] = "", text[256];
-	time_t now = time(NULL);
+	char clock[32], delay[16], filter[FILTER_SIZE + 16] = "", text[256];
+	char date[DATE_SIZE + 16] = "";
 
-	strftime(clock, sizeof(clock), "%T", localtime(&now));
+	date_text(screen->tree->date_s, screen->options->replay ? "%F %T" : "%T", clock,
+		  sizeof(clock));
 	time_text(screen->options->watch.delay_s * US_PER_S + 0.5, delay, sizeof(delay));
 	if (view->filter[0] || screen->typing)
 		snprintf(filter, sizeof(filter), "  %d with /%s%s", view->nr_matches,
 			 view->filter, screen->typing ? "_" : "");
-	snprintf(text, sizeof(text), "psitop  %s  every %s%s  %d group%s%s  %s  by %s", clock,
-		 delay, screen->paused ? " (paused)" : "", screen->tree->nr_groups,
+	if (screen->dating)
+		snprintf(date, sizeof(date), "  go to %s_", screen->date);
+	snprintf(text, sizeof(text), "psitop  %s%s  every %s%s  %d group%s%s  %s  by %s", clock,
+		 date, delay, screen->paused ? " (paused)" : "", screen->tree->nr_groups,
 		 screen->tree->nr_groups == 1 ? "" : "s", filter,
 		 screen->columns.both ? "% of the time" :
 		 screen->columns.now ? "% now" : "% avg10", sort_names[view->sort]);
@@ -144,19 +146,31 @@ static void draw_why(const struct screen *screen, int y, int nr)
 static void draw_foot(const struct screen *screen)
 {
 	static const char typing[] = "type part of a path, Enter ends, Esc clears";
+	static const char dating[] = "type a time, as 03:15 or 2026-11-28 03:15, and Enter";
 	static const char keys[] =
 		"h help  / filter  s sort  0-4 resource  space fold  e why  t who  q quit";
+	static const char replay[] =
+		", . round  [ ] minute  { } hour  @ time  p play  h help  q quit";
 
 	const char *note = tree_note(screen->tree) ?:
 			   screen->below == BELOW_TASKS ? tasks_note(screen->tree) : NULL;
+	const char *foot = keys;
 	char text[160];
 
 	if (LINES <= HEAD_LINES)
 		return;
-	if (note)
+	if (screen->options->replay)
+		foot = replay;
+	if (note) {
 		snprintf(text, sizeof(text), "%s  (h help  q quit)", note);
+		foot = text;
+	}
+	if (screen->typing)
+		foot = typing;
+	if (screen->dating)
+		foot = dating;
 	attrset(A_DIM);
-	put(LINES - 1, 0, COLS, screen->typing ? typing : note ? text : keys);
+	put(LINES - 1, 0, COLS, foot);
 }
 
 static void draw_help(void)
@@ -175,6 +189,8 @@ static void draw_help(void)
 		"p                            pause",
 		"e                            explain the chosen group or hide that",
 		"t                            show its tasks or hide them",
+		", . [ ] { } @                replay: one round, a minute, an hour back",
+		"                             or on; go to a time",
 		"h ?                          this help",
 		"q                            quit",
 		"",

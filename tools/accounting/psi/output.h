@@ -11,11 +11,16 @@
 #include "arguments.h"
 #include "view.h"
 
+struct recorder;
+struct replay;
+
 struct options {
 	struct watch_options	watch;
 	unsigned long		rows;		/* groups per round; 0: all */
 	bool			causes;
 	bool			tasks;
+	struct recorder		*recorder;	/* NULL: nothing is recorded */
+	struct replay		*replay;	/* NULL: what is shown is there now */
 	struct view		view;
 };
 

@@ -40,12 +40,15 @@ _psitop() {
 	case $before in
 	-r | --resource) _psi_reply "cpu memory io irq" "$word"; return ;;
 	-s | --sort) _psi_reply "now avg10 total name" "$word"; return ;;
-	-f | --filter | -n | --count | --rows) return ;;
+	-f | --filter | -n | --count | --rows | --at) return ;;
+	--keep) _psi_reply "1h 1d 7d" "$word"; return ;;
+	--record | --replay) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
 	esac
 	_psi_value "$before" "$word" ||
 		_psi_reply "--delay --cgroup --resource --sort --flat --filter --batch --json
 			--openmetrics --output --once --count --rows --no-causes --tasks
-			--no-color --ascii --pressure-dir --cgroup-dir --proc-dir --help" "$word"
+			--no-color --ascii --pressure-dir --cgroup-dir --proc-dir --record
+			--keep --quiet --replay --at --help" "$word"
 }
 
 # How many of RESOURCE, some|full, THRESHOLD and WINDOW there are already.

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "output.h"
+#include "record.h"
 #include "tasks.h"
 #include "units.h"
 
@@ -39,6 +40,12 @@ static const char usage[] =
 "      --pressure-dir DIR use DIR instead of /proc/pressure\n"
 "      --cgroup-dir DIR   use DIR instead of the mount point of cgroup2\n"
 "      --proc-dir DIR     use DIR instead of /proc for tasks\n"
+"      --record FILE      append each round to FILE\n"
+"      --keep TIME        keep at least that much in FILE and FILE.old, as in 7d\n"
+"  -q, --quiet            with --record: show nothing\n"
+"      --replay FILE      show what was recorded in FILE\n"
+"      --at TIME          with --replay: begin at TIME, as in 03:15, or\n"
+"                         \"2026-11-28 03:15\"\n"
 "  -h, --help             print this summary\n"
 "\n"
 "Times need a unit, as in 100ms or 2s. Numbers are percent of the time: \"now\"\n"
@@ -55,6 +62,10 @@ enum {
 	TASKS_OPTION,
 	OPENMETRICS,
 	OUTPUT,
+	RECORD,
+	KEEP,
+	REPLAY,
+	AT,
 };
 
 static const struct option own_options[] = {
@@ -71,6 +82,11 @@ static const struct option own_options[] = {
 	{ "proc-dir",		required_argument,	NULL, PROC_DIR },
 	{ "openmetrics",	no_argument,		NULL, OPENMETRICS },
 	{ "output",		required_argument,	NULL, OUTPUT },
+	{ "record",		required_argument,	NULL, RECORD },
+	{ "keep",		required_argument,	NULL, KEEP },
+	{ "quiet",		no_argument,		NULL, 'q' },
+	{ "replay",		required_argument,	NULL, REPLAY },
+	{ "at",			required_argument,	NULL, AT },
 	{ }
 };
 
@@ -81,6 +97,11 @@ struct arguments {
 	const char		*proc_dir;
 	const char		*output;
 	bool			openmetrics;
+	const char		*record;
+	double			keep_s;		/* 0: all */
+	bool			quiet;
+	const char		*replay;
+	const char		*at;
 	struct options		options;
 };
 
@@ -89,6 +110,29 @@ static void set_filter(struct view *view, const char *text)
 	if (strlen(text) >= FILTER_SIZE)
 		errx(WRONG_USAGE, "--filter: longer than %d characters", FILTER_SIZE - 1);
 	memcpy(view->filter, text, strlen(text) + 1);
+}
+
+/* Return: false if the option is not about records. */
+static bool set_record_option(struct arguments *arguments, int option)
+{
+	switch (option) {
+	case RECORD:
+		arguments->record = optarg;
+		return true;
+	case KEEP:
+		arguments->keep_s = argument_time_s("keep", optarg, 1);
+		return true;
+	case 'q':
+		arguments->quiet = true;
+		return true;
+	case REPLAY:
+		arguments->replay = optarg;
+		return true;
+	case AT:
+		arguments->at = optarg;
+		return true;
+	}
+	return false;
 }
 
 static void set_option(struct arguments *arguments, int option)
@@ -139,7 +183,8 @@ static void set_option(struct arguments *arguments, int option)
 		options->tasks = true;
 		break;
 	default:
-		watch_option(&options->watch, option, usage);
+		if (!set_record_option(arguments, option))
+			watch_option(&options->watch, option, usage);
 	}
 }
 
@@ -152,6 +197,15 @@ static void check(struct arguments *arguments)
 		errx(WRONG_USAGE, "--output: only with --openmetrics");
 	if (arguments->openmetrics && (watch->json || arguments->options.tasks))
 		errx(WRONG_USAGE, "--openmetrics: not with --json or --tasks");
+	if (arguments->replay &&
+	    (arguments->record || arguments->openmetrics || arguments->options.tasks))
+		errx(WRONG_USAGE, "--replay: not with --record, --openmetrics or --tasks");
+	if (arguments->keep_s && !arguments->record)
+		errx(WRONG_USAGE, "--keep: only with --record");
+	if (arguments->quiet && !arguments->record)
+		errx(WRONG_USAGE, "--quiet: only with --record");
+	if (arguments->at && !arguments->replay)
+		errx(WRONG_USAGE, "--at: only with --replay");
 	if (arguments->openmetrics && !watch->delay_s && !watch->count)
 		watch->count = 1;
 	watch->delay_s = watch->delay_s ?: 1;
@@ -165,7 +219,7 @@ static void parse(struct arguments *arguments, int argc, char **argv)
 	arguments->options.watch.delay_s = 0;		/* not given */
 	arguments->options.causes = true;
 	arguments->options.view.resource = ALL;
-	while ((option = watch_getopt(argc, argv, "g:r:s:lf:", own_options)) >= 0)
+	while ((option = watch_getopt(argc, argv, "g:r:s:lf:q", own_options)) >= 0)
 		set_option(arguments, option);
 	check(arguments);
 }
@@ -205,18 +259,27 @@ static void read_tasks(struct tree *tree, struct options *options)
 	note(tasks_note(tree));
 }
 
-static void next_round(struct tree *tree, double delay_s)
+static void look(struct tree *tree, const struct options *options)
 {
-	wait_until(tree->round_s + delay_s);
+	tree_sample(tree);
+	if (!record_round(options->recorder))
+		err(1, "cannot record");
+}
+
+static void next_round(struct tree *tree, const struct options *options)
+{
+	wait_until(tree->round_s + options->watch.delay_s);
 	if (!tree_update(tree))
 		errx(1, "%s: the cgroup is gone", tree->root->dir);
-	tree_sample(tree);
+	look(tree, options);
 }
 
 static void print_round(struct tree *tree, struct arguments *arguments)
 {
 	struct options *options = &arguments->options;
 
+	if (arguments->quiet)
+		return;
 	if (arguments->output)
 		openmetrics_write(tree, options, arguments->output);
 	else if (arguments->openmetrics)
@@ -229,22 +292,63 @@ static void print_round(struct tree *tree, struct arguments *arguments)
 		err(1, "cannot write");
 }
 
+/* Without --at, begin at the first round. */
+static void begin_replay(struct tree *tree, struct arguments *arguments)
+{
+	char *top = NULL;
+	struct replay *replay;
+	double date_s = 0;
+
+	if (arguments->cgroup)
+		top = cgroup_below(arguments->cgroup_dir ?: "/sys/fs/cgroup", arguments->cgroup);
+	replay = replay_begin(tree, arguments->replay, top);
+	if (arguments->at && !replay_date(replay, arguments->at, &date_s))
+		errx(WRONG_USAGE, "--at %s: must be a time, as in 03:15 or \"2026-11-28 03:15\"",
+		     arguments->at);
+	if (!replay_go(replay, date_s, false))
+		errx(WRONG_USAGE, "%s: no round with that group at that time or after it",
+		     arguments->replay);
+	arguments->options.replay = replay;
+}
+
+static void print_replay(struct tree *tree, struct arguments *arguments)
+{
+	const struct options *options = &arguments->options;
+	unsigned long printed = 0;
+
+	do
+		print_round(tree, arguments);
+	while (++printed != options->watch.count && replay_move(options->replay, 1));
+}
+
 /* Read one round more than is printed: "now" needs a previous one, metrics do not. */
 static void print_rounds(struct tree *tree, struct arguments *arguments)
 {
 	struct options *options = &arguments->options;
 	unsigned long printed, count = options->watch.count;
 
-	tree_sample(tree);
+	look(tree, options);
 	if (options->causes && !arguments->openmetrics)
 		tree_read_causes(tree);
 	if (options->tasks)
 		read_tasks(tree, options);
 	for (printed = 0; !count || printed < count; printed++) {
 		if (printed || !arguments->openmetrics)
-			next_round(tree, options->watch.delay_s);
+			next_round(tree, options);
 		print_round(tree, arguments);
 	}
+}
+
+static void begin_live(struct tree *tree, struct source *source, struct arguments *arguments)
+{
+	struct options *options = &arguments->options;
+
+	source_open(source, arguments->pressure_dir, arguments->cgroup_dir);
+	source->proc_dir = arguments->proc_dir ?: "/proc";
+	tree_init(tree, source, find_top(source, arguments->cgroup));
+	if (arguments->record)
+		options->recorder = record_begin(tree, arguments->record, options->causes,
+						 arguments->keep_s / options->watch.delay_s);
 }
 
 int main(int argc, char **argv)
@@ -256,15 +360,20 @@ int main(int argc, char **argv)
 
 	setlocale(LC_CTYPE, "");
 	parse(&arguments, argc, argv);
-	source_open(&source, arguments.pressure_dir, arguments.cgroup_dir);
-	source.proc_dir = arguments.proc_dir ?: "/proc";
-	tree_init(&tree, &source, find_top(&source, arguments.cgroup));
-	if (!options->watch.batch && !options->watch.json && !arguments.openmetrics) {
+	if (arguments.replay)
+		begin_replay(&tree, &arguments);
+	else
+		begin_live(&tree, &source, &arguments);
+	if (!options->watch.batch && !options->watch.json && !arguments.openmetrics &&
+	    !arguments.quiet) {
 		screen(&tree, options);
 		return 0;
 	}
 	note(tree_note(&tree));
 	options->view.flat = true;
-	print_rounds(&tree, &arguments);
+	if (arguments.replay)
+		print_replay(&tree, &arguments);
+	else
+		print_rounds(&tree, &arguments);
 	return 0;
 }

@@ -6,11 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "record.h"
 #include "screen.h"
 #include "terminal.h"
 #include "units.h"
-
-#define ESCAPE	27
 
 static struct group *chosen_group(const struct screen *screen)
 {
@@ -56,13 +55,25 @@ static void rebuild(struct screen *screen)
 		explain_tasks(screen->tree, chosen_group(screen), MAX_LINES - 2, &screen->why);
 }
 
-static void round_of(struct screen *screen)
+static void live_round(struct screen *screen)
 {
 	if (!tree_update(screen->tree)) {
 		endwin();
 		errx(1, "%s: the cgroup is gone", screen->tree->root->dir);
 	}
 	tree_sample(screen->tree);
+	if (!record_round(screen->options->recorder)) {
+		endwin();
+		err(1, "cannot record");
+	}
+}
+
+static void round_of(struct screen *screen)
+{
+	if (!screen->options->replay)
+		live_round(screen);
+	else if (!replay_move(screen->options->replay, 1))
+		screen->paused = true;
 	rebuild(screen);
 }
 
@@ -169,7 +180,9 @@ static void view_key(struct screen *screen, int key)
 		screen->below = screen->below == BELOW_CAUSES ? BELOW_NOTHING : BELOW_CAUSES;
 		break;
 	case 't':
-		screen->below = screen->below == BELOW_TASKS ? BELOW_NOTHING : BELOW_TASKS;
+		/* A record has no tasks. */
+		if (!screen->options->replay)
+			screen->below = screen->below == BELOW_TASKS ? BELOW_NOTHING : BELOW_TASKS;
 		break;
 	}
 }
@@ -205,21 +218,31 @@ static void other_key(struct screen *screen, int key)
 	}
 }
 
-static void filter_key(struct screen *screen, int key)
+/**
+ * edit_key - let a key change a text
+ * @text: the text; escape clears it
+ * @size: size of @text
+ * @key:  the key
+ *
+ * Return: false if the key ends the text.
+ */
+bool edit_key(char *text, size_t size, int key)
 {
-	char *filter = screen->view->filter;
-	size_t len = strlen(filter);
+	size_t len = strlen(text);
 
-	if (key == '\n' || key == '\r' || key == KEY_ENTER || key == ESCAPE)
-		screen->typing = false;
-	if (key == ESCAPE)
-		filter[0] = '\0';
-	if ((key == KEY_BACKSPACE || key == 127 || key == '\b') && len)
-		filter[len - 1] = '\0';
-	if (key >= ' ' && key < 256 && key != 127 && len < FILTER_SIZE - 1) {
-		filter[len] = key;
-		filter[len + 1] = '\0';
+	if (key == '\n' || key == '\r' || key == KEY_ENTER)
+		return false;
+	if (key == ESCAPE) {
+		text[0] = '\0';
+		return false;
 	}
+	if ((key == KEY_BACKSPACE || key == 127 || key == '\b') && len)
+		text[len - 1] = '\0';
+	if (key >= ' ' && key < 256 && key != 127 && len < size - 1) {
+		text[len] = key;
+		text[len + 1] = '\0';
+	}
+	return true;
 }
 
 static void handle_key(struct screen *screen, int key)
@@ -229,12 +252,16 @@ static void handle_key(struct screen *screen, int key)
 	} else if (screen->help) {
 		screen->help = false;
 	} else if (screen->typing) {
-		filter_key(screen, key);
+		screen->typing = edit_key(screen->view->filter, FILTER_SIZE, key);
+	} else if (screen->dating) {
+		date_key(screen, key);
 	} else {
 		move_key(screen, key);
 		fold_key(screen, key);
 		view_key(screen, key);
 		other_key(screen, key);
+		if (screen->options->replay)
+			replay_key(screen, key);
 	}
 	/* For the next key, which may be pending already. */
 	rebuild(screen);
@@ -260,6 +287,10 @@ void screen(struct tree *tree, struct options *options)
 
 	options->view.steady = true;
 	terminal_begin(options->watch.colour, options->watch.ascii);
+	if (options->replay) {
+		screen.paused = true;
+		rebuild(&screen);
+	}
 	while (!screen.quit) {
 		if (now_s() >= round_s + options->watch.delay_s) {
 			round_s = now_s();

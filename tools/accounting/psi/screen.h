@@ -8,6 +8,8 @@
 #include "explain.h"
 #include "output.h"
 
+#define ESCAPE		27
+#define DATE_SIZE	32
 /* What is shown of the chosen group below the table. */
 enum below {
 	BELOW_NOTHING,
@@ -21,6 +23,8 @@ struct screen {
 	struct view		*view;
 	bool			help;
 	bool			typing;		/* the user types a filter */
+	bool			dating;		/* the user types a time */
+	char			date[DATE_SIZE];
 	bool			paused;
 	enum below		below;
 	bool			now;		/* not avg10, if only one of them fits */
@@ -34,5 +38,12 @@ struct screen {
 };
 
 void draw(struct screen *screen);
+
+/* screen.c */
+bool edit_key(char *text, size_t size, int key);
+
+/* screen_replay.c */
+void replay_key(struct screen *screen, int key);
+void date_key(struct screen *screen, int key);
 
 #endif

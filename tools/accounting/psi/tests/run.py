@@ -18,9 +18,11 @@ import lib
 import test_files
 import test_metrics
 import test_numbers
+import test_record
 import test_screen
 import test_tasks
 import test_wait
 from watching import main
 
-sys.exit(main(__doc__, lib, test_numbers, test_metrics, test_tasks, test_wait, test_screen, test_files))
+sys.exit(main(__doc__, lib, test_numbers, test_metrics, test_tasks, test_wait, test_record,
+              test_screen, test_files))

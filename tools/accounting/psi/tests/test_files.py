@@ -40,6 +40,9 @@ def test_completion(fake):
     assert complete("psi-wait --") == options_of("psi-wait") | {"--"}
     assert complete("psitop -r m") == {"memory"}
     assert complete("psitop --sort ") == {"now", "avg10", "total", "name"}
+    assert complete("psitop --keep ") == {"1h", "1d", "7d"}
+    (fake.top / "record").touch()
+    assert complete(f"psitop --replay {fake.top}/re") == {f"{fake.top}/record"}
     assert complete("psi-wait ") == {"cpu", "memory", "io", "irq"}
     assert complete("psi-wait -t 1s io ") == {"some", "full"}
     assert "2s" in complete("psi-wait io some 1ms ")
@@ -96,9 +99,11 @@ def test_install(fake):
     assert set(found) == {
         "usr/bin/psitop", "usr/bin/psi-wait", "usr/share/psi/psi-stacks.bt",
         "usr/share/psi/psi-cpu-waits.bt", "usr/share/psi/psi-triggers.bt",
-        "usr/share/psi/psi-dashboard.json",
+        "usr/share/psi/psi-dashboard.json", "usr/lib/systemd/system/psitop-record.service",
         "usr/share/man/man1/psitop.1",
         "usr/share/man/man1/psi-wait.1", "usr/share/bash-completion/completions/psitop",
         "usr/share/bash-completion/completions/psi-wait"}, found
+    unit = found["usr/lib/systemd/system/psitop-record.service"].read_text()
+    assert "ExecStart=/usr/bin/psitop" in unit and "@PREFIX@" not in unit, unit
     status, said = run(found["usr/bin/psitop"], "--help")
     assert status == 0 and said.startswith("usage: psitop"), said
