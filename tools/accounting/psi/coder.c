@@ -293,7 +293,7 @@ static bool code_groups(struct coder *coder)
 			return false;
 		code_state(coder, slot);
 	}
-	return coder->nr_slots && coder->slot[0].alive && !coder->stream.bad;
+	return coder->slot[0].alive && !coder->stream.bad;
 }
 
 static bool code_round(struct coder *coder)
@@ -306,7 +306,7 @@ static bool code_round(struct coder *coder)
 	tree->round_s = (double)coder->last_us / US_PER_S;
 	tree->incomplete = stream_number(stream, tree->incomplete);
 	nr = stream_number(stream, coder->nr_slots);
-	if (nr < coder->nr_slots || nr > MAX_SLOTS)
+	if (!nr || nr < coder->nr_slots || nr > MAX_SLOTS)
 		return false;
 	add_slots(coder, nr);
 	return code_groups(coder);
