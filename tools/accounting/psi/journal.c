@@ -56,7 +56,7 @@ static uint8_t *load(int fd, off_t offset, struct head *head)
 		return NULL;
 	size = le32toh(head->size);
 	if (size > MAX_SIZE || le32toh(head->full_size) > MAX_SIZE ||
-	    le32toh(head->kind) >= NR_KINDS)
+	    le32toh(head->kind) >= NR_RECORD_KINDS)
 		return NULL;
 	byte = malloc(size + 1);
 	if (byte && pread(fd, byte, size, offset + sizeof(*head)) == (ssize_t)size &&

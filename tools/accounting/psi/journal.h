@@ -14,7 +14,7 @@ enum record_kind {
 	FIRST,			/* a whole round, the first one of a recorder */
 	AGAIN,			/* the round before once more, whole */
 	CHANGE,			/* a round, by what has changed since the record before */
-	NR_KINDS,
+	NR_RECORD_KINDS,
 };
 
 struct record {

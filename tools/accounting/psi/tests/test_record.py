@@ -385,6 +385,7 @@ def test_folded(fake):
     terminal.until(r"^ \+a ")
     terminal.type("@00:18:20\n")
     terminal.until(r"^psitop  2026-01-01 00:18:20 ")
+    terminal.press("t")         # a record has no tasks
     terminal.type("@00:16:50\n")
     text = terminal.until(r"^psitop  2026-01-01 00:16:50 ")
     assert re.search(r"^ \+a ", text, re.M) and "── /a ──" in text, text
@@ -412,6 +413,8 @@ def test_record_usage(fake):
         refusal(fake, "-1", *args)
     assert not Path(file).exists()
     _, file = record(fake, 1, "--json")
+    for option in "--tasks", "--openmetrics":
+        refusal(fake, "-1", "--replay", str(file), option)
     for at in "", "yesterday", "25:00", "2026-13-01", "03:15 x", "99999999999999-01-01":
         refusal(fake, "-1", "--replay", str(file), "--at", at)
 
