@@ -203,7 +203,7 @@ static enum psi_result bounded(void)
 	unsigned long long memory = number_in("/proc/meminfo", "MemTotal:") * 1024, most = 0;
 	int i;
 
-	use_test_pmu(1, PER_S);
+	use_test_pmu(1, PER_S / 50);
 	EXPECT(!set_test_pmu("order", 9), "order");
 	EXPECT(!set_test_pmu("pages", 32), "pages");
 	EXPECT(read_truth() == 32, "truth");
@@ -211,15 +211,17 @@ static enum psi_result bounded(void)
 	EXPECT(!set_knob("window_ms", "200"), "window");
 	EXPECT(!set_knob("heat_memory_ppm", "%llu", bytes * 1000000 / memory + 1), "memory");
 	switch_on();
-	for (i = 0; i < 50; i++) {
-		sleep_ms(200);
+	/* Three rounds of a minute */
+	for (i = 0; i < 180; i++) {
+		sleep_ms(1000);
 		if (get_status("heat_bytes") > most)
 			most = get_status("heat_bytes");
 	}
 	psi_note("%llu bytes at most, %llu blocks dropped", most,
 		 get_status("heat_blocks_dropped"));
 	EXPECT(most == bytes, "%llu bytes", most);
-	EXPECT(get_status("heat_blocks_dropped") > 32, "the others have no turn");
+	EXPECT(get_status("heat_blocks_dropped") >= 6, "the others have no turn");
+	EXPECT(get_status("heat_blocks_dropped") <= 24, "they are dropped too soon");
 	EXPECT(score_list(3, 9).right == 3, "not all that are accessed most are hot");
 	/* none of it stays behind */
 	EXPECT(!set_test_pmu("accesses_per_s", 0), "accesses_per_s");
@@ -265,8 +267,9 @@ static enum psi_result target(void)
 	use_test_pmu(1, 0);
 	EXPECT(!set_knob("window_ms", "100"), "window");
 	switch_on();
-	kb = usable_kb();
-	EXPECT(close_to(target_kb(), kb, 1024), "%llu kB for %llu kB", target_kb(), kb);
+	/* What the last case has used is still being freed. */
+	EXPECT(wait_slowly(close_to(get_status("hot_target_kb"), kb = usable_kb(), 1024), 5000),
+	       "%llu kB for %llu kB", target_kb(), kb);
 
 	locked = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	EXPECT(locked != MAP_FAILED && !mlock(locked, size), "mlock");
@@ -317,7 +320,8 @@ static enum psi_result later(void)
 	EXPECT(asked > 64 * windows * 3 / 4, "asked %llu times of 64 pages", asked);
 	EXPECT(asked <= 64 * (windows + 1), "asked %llu times of 64 pages", asked);
 
-	sleep_ms(1000);
+	/* Of each once more, at its next sample; of the rarest there are four a second. */
+	sleep_ms(5000);
 	asked = get_test_pmu("asked");
 	sleep_ms(1000);
 	EXPECT(get_test_pmu("asked") == asked, "asked again, which nobody wants");
@@ -393,8 +397,7 @@ static enum psi_result come_and_go(void)
 	expect_since(told, "told", 64);
 	EXPECT(!write_text(TEST_PMU "later", "N"), "later");
 	EXPECT(!set_test_pmu("second", 1), "second");
-	sleep_ms(1000);
-	expect_since(asked, "asked", 64);
+	expect_soon(asked, "asked", 64);
 	return PSI_PASS;
 }
 
