@@ -66,7 +66,7 @@ struct ks_knobs ks_knobs = {
 	.store_period = 20011,
 	.ring_pages = 32,
 	.hot_samples = 2,
-	.heat_memory_ppm = 2000,
+	.heat_memory_ppm = 2500,
 	.nodes = NODE_MASK_NONE,
 };
 

@@ -409,10 +409,11 @@ void ks_drain_cpu(struct ks_thread *t, int cpu, u64 until, u32 fill[KS_NR_KINDS]
 		ring = ring_of(cpu, e);
 		if (!ring->event || !perf_kernel_ring_used(ring->event))
 			continue;
+		/* More than what the last round has left */
+		has_records |= perf_kernel_ring_used(ring->event) > ring->left;
 		from = local_clock();
 		fill[kind] = max(fill[kind], ks_ring_drain(ring, until));
 		t->usage.drain_ns += ks_since(from);
-		has_records = true;
 	}
 	/* It has been busy, and may be so for long before it is read. */
 	if (has_records && c->stale && (!idle_cpu(cpu) || !--c->stale)) {

@@ -85,8 +85,9 @@ unsigned long ks_stale_slots;		/* words may have bits of a former consumer */
 
 /*
  * Number of blocks, of heat or of pasts, by their index modulo the size of the table, which
- * has an entry for each 2 MiB of memory. So one load tells of nearly all pages that are freed
- * that nothing is kept of them. Allocated by the first start and never freed.
+ * has an entry for each 2 MiB of memory that there is at the first start; with much more memory
+ * later, entries are shared. So one load tells of nearly all pages that are freed that nothing
+ * is kept of them. Never freed.
  */
 static atomic_t *ks_held __read_mostly;
 static unsigned long ks_held_mask __read_mostly;
@@ -250,6 +251,8 @@ void ksamplingd_unregister(struct ks_consumer *c)
 		RCU_INIT_POINTER(ks_consumers[c->slot], NULL);
 		WRITE_ONCE(ks_slots, ks_slots & ~BIT(c->slot));
 		/* The thread may still set the bit of this slot: such words are swept later. */
+		/* A sweep that sees this sees that it is not listening either. */
+		smp_mb__before_atomic();
 		set_bit(c->slot, &ks_stale_slots);
 	}
 	synchronize_srcu(&ks_consumers_srcu);
@@ -344,13 +347,13 @@ static void tell(const struct ks_hot_page *page, unsigned long slots)
 /* ---------------------------------- Samples ---------------------------------- */
 
 /* Called under RCU. Returns NULL rather than reclaim, or use reserves from within reclaim. */
-static struct ks_heat *add_block(unsigned long index)
+static struct ks_heat *add_block(unsigned long index, bool may_exceed)
 {
 	const gfp_t gfp = GFP_NOWAIT | __GFP_NOWARN | __GFP_NOMEMALLOC;
 	struct ks_heat *block, *other;
 	unsigned long flags;
 
-	if (atomic_long_read(&ks_nr_blocks) >= READ_ONCE(ks_most_blocks))
+	if (!may_exceed && atomic_long_read(&ks_nr_blocks) >= READ_ONCE(ks_most_blocks))
 		return NULL;
 	block = kcalloc(KS_BLOCK_PAGES, sizeof(*block), gfp);
 	if (!block)
@@ -369,13 +372,14 @@ static struct ks_heat *add_block(unsigned long index)
 	return xa_is_err(other) ? NULL : other;
 }
 
-static struct ks_heat *make_place(unsigned long pfn)
+/* Likewise; what is hot may exceed the limit, as blocks of hot pages may. */
+static struct ks_heat *make_place(unsigned long pfn, bool hot)
 {
 	struct ks_heat *place = ks_place_of(pfn), *block;
 
 	if (place)
 		return place;
-	block = add_block(pfn / KS_BLOCK_PAGES);
+	block = add_block(pfn / KS_BLOCK_PAGES, hot);
 	return block ? &block[pfn % KS_BLOCK_PAGES] : NULL;
 }
 
@@ -432,7 +436,7 @@ enum ks_discard ks_pages_sample(u64 phys, int from_nid, bool store)
 	page.nid = folio_nid(folio);
 
 	rcu_read_lock();
-	place = make_place(page.pfn);
+	place = make_place(page.pfn, false);
 	if (!place) {
 		rcu_read_unlock();
 		folio_put(folio);
@@ -495,7 +499,7 @@ static struct ks_heat take_heat(unsigned long pfn, int nid)
 /* Called under RCU. */
 static void give_heat(unsigned long pfn, int nid, struct ks_heat h)
 {
-	struct ks_heat *place = make_place(pfn);
+	struct ks_heat *place = make_place(pfn, h.hot);
 	struct ks_heat before;
 
 	if (!place)
@@ -546,10 +550,13 @@ void __ksamplingd_migrated(struct folio *to, struct folio *from)
 {
 	int to_nid = folio_nid(to), from_nid = folio_nid(from);
 	const struct ks_follower *follower;
+	unsigned long stale;
 	struct ks_heat h;
 	long i;
 
 	guard(rcu)();
+	/* Before heat is taken from where a sweep would have cleared these bits. */
+	stale = smp_load_acquire(&ks_stale_slots);
 	follower = rcu_dereference(ks_follower);
 	if (follower)
 		follower->moved(to, from);
@@ -560,7 +567,7 @@ void __ksamplingd_migrated(struct folio *to, struct folio *from)
 			take_heat(folio_pfn(to) + i, to_nid);
 			continue;
 		}
-		h.told &= to_nid == from_nid ? ~READ_ONCE(ks_stale_slots) : 0;
+		h.told &= to_nid == from_nid ? ~stale : 0;
 		/* The folio may have been split since it was sampled. */
 		h.order = min(folio_order(to), KS_MAX_ORDER);
 		give_heat(folio_pfn(to) + i, to_nid, h);

@@ -33,7 +33,6 @@ static unsigned long ks_sweep;			/* the sweep continues at this block */
 static unsigned long ks_cleaning;		/* stale slots that this sweep cleans */
 static u64 ks_swept_ns;				/* time of its last part */
 static u64 ks_epoch_ns;				/* length of the last epoch, or of this one */
-static u32 ks_sweep_epoch;			/* when it began */
 static u32 ks_cleared_epoch;			/* when the last one began that visited all words */
 static bool ks_clearing;			/* this one does */
 static unsigned long ks_nr_dropped;
@@ -84,7 +83,7 @@ static void set_threshold(void)
 /* Is there less memory for blocks than is wanted? */
 static bool is_short(void)
 {
-	return atomic_long_read(&ks_nr_blocks) > ks_most_blocks - ks_most_blocks / 8;
+	return atomic_long_read(&ks_nr_blocks) >= ks_most_blocks - ks_most_blocks / 8;
 }
 
 /* Clears cold words, and bits of stale slots; without @all, up to the first warm page only. */
@@ -96,20 +95,15 @@ static enum warmth sweep_block(struct ks_heat *block, bool all)
 
 	for (i = 0; i < KS_BLOCK_PAGES && (all || warmth == COLD); i++) {
 		old.word = READ_ONCE(block[i].word);
-		if (!old.word)
-			continue;
-		new = old;
-		if (ks_heat_is_hot(old, ks_epoch, ks_limits))
-			warmth = HOT;
-		if (ks_heat_now(old, ks_epoch)) {
-			warmth = max(warmth, WARM);
-			new.told &= ~ks_cleaning;
-		} else {
-			new.word = 0;
-		}
-		/* It was freed or migrated concurrently: the next sweep deals with it. */
-		if (new.word != old.word && cmpxchg(&block[i].word, old.word, new.word) != old.word)
-			warmth = max(warmth, WARM);
+		do {
+			new = old;
+			if (ks_heat_now(old, ks_epoch))
+				new.told &= ~ks_cleaning;
+			else
+				new.word = 0;
+		} while (new.word != old.word && !try_cmpxchg(&block[i].word, &old.word, new.word));
+		if (new.word)
+			warmth = max(warmth, ks_heat_is_hot(new, ks_epoch, ks_limits) ? HOT : WARM);
 	}
 	return warmth;
 }
@@ -136,8 +130,9 @@ static void forget_block(struct ks_heat *block, unsigned long index)
 static void begin_sweep(void)
 {
 	ks_sweep = 0;
-	ks_sweep_epoch = ks_epoch;
 	ks_clearing = ks_epoch - ks_cleared_epoch >= CLEAR_EPOCHS;
+	if (ks_clearing)
+		ks_cleared_epoch = ks_epoch;
 }
 
 /* No word has bits any more of the consumers that had unregistered before it began. */
@@ -148,8 +143,6 @@ static void end_sweep(void)
 	for (stale = ks_cleaning; stale; stale &= stale - 1)
 		clear_bit(__ffs(stale), &ks_stale_slots);
 	ks_cleaning = 0;
-	if (ks_clearing)
-		ks_cleared_epoch = ks_sweep_epoch;
 	begin_sweep();
 }
 
@@ -162,9 +155,15 @@ static unsigned long sweep_size(u64 now)
 	u64 all_ns = is_short() ? max(SWEEP_NS, ks_epoch_ns) : SWEEP_NS;
 	u64 part_ns = min(now - ks_swept_ns, all_ns);
 	u64 blocks = atomic_long_read(&ks_nr_blocks);
+	u64 size = div64_u64(blocks * part_ns, all_ns);
 
-	ks_swept_ns = now;
-	return max(div64_u64(blocks * part_ns, all_ns), ks_cleaning ? HASTY_SWEEP : SWEEP_BLOCKS);
+	if (ks_cleaning)
+		size = max(size, HASTY_SWEEP);
+	else if (!is_short())
+		size = max(size, SWEEP_BLOCKS);
+	if (size)
+		ks_swept_ns = now;
+	return size;
 }
 
 /*
@@ -179,6 +178,8 @@ static void sweep(u64 now)
 	bool few;
 
 	if (stale & ~ks_cleaning) {
+		/* A migration that has not seen them may yet give a word one of these bits. */
+		synchronize_rcu();
 		ks_cleaning = stale;
 		begin_sweep();
 	}
@@ -188,11 +189,14 @@ static void sweep(u64 now)
 			end_sweep();
 			return;
 		}
-		few = is_short();
+		/* A hasty sweep would not leave pages the time to become hot. */
+		few = is_short() && !ks_cleaning;
 		warmth = sweep_block(block, few || ks_cleaning || ks_clearing);
-		if (warmth == WARM && few)
+		if (warmth == WARM && few) {
 			forget_block(block, ks_sweep);
-		if (warmth == COLD || (warmth == WARM && few))
+			warmth = COLD;
+		}
+		if (warmth == COLD)
 			ks_drop_block(ks_sweep);
 		ks_sweep++;
 		cond_resched();
@@ -211,7 +215,7 @@ void ks_pages_limit(u64 bytes)
 {
 	u64 blocks = div_u64(bytes, KS_BLOCK_PAGES * sizeof(struct ks_heat));
 
-	WRITE_ONCE(ks_most_blocks, max(min(blocks, LONG_MAX), 1));
+	WRITE_ONCE(ks_most_blocks, max(blocks, 1));
 }
 
 /**

@@ -23,7 +23,7 @@ static const struct {
 	{ "load_period", "1999" }, { "store_period", "20011" }, { "ring_pages", "32" },
 	{ "load_share_permille", "800" }, { "record_cost_ns", "300" },
 	{ "quota_has_workload", "0" }, { "source", "auto" }, { "hot_samples", "2" },
-	{ "heat_memory_ppm", "2000" },
+	{ "heat_memory_ppm", "2500" },
 };
 
 int set_knob(const char *name, const char *format, ...)
