@@ -83,7 +83,7 @@ static void told_twice(void)
 	/* 2 MiB go at once. */
 	EXPECT(!set_knob("promote_mb_per_s", "1"), "promote_mb_per_s");
 	start();
-	for (i = 0; i < 8; i++) {
+	for (i = 0; i < 16; i++) {
 		told = get_account().told;
 		wait_slowly(get_account().told > told, 400);
 		EXPECT(!set_knob("promote_nodes", i % 2 ? "\n" : "1"), "promote_nodes");
