@@ -10,6 +10,7 @@
 
 #define ESCAPE		27
 #define DATE_SIZE	32
+
 /* What is shown of the chosen group below the table. */
 enum below {
 	BELOW_NOTHING,

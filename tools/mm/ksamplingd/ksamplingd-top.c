@@ -6,7 +6,6 @@
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "output.h"
 #include "report.h"
@@ -59,11 +58,10 @@ static const char *parse(struct watch_options *options, int argc, char **argv)
 static void text_round(const struct state *state)
 {
 	static struct report report;
-	time_t now = state->date_s;
 	char clock[32];
 	int i;
 
-	strftime(clock, sizeof(clock), "%F %T", localtime(&now));
+	date_text(state->date_s, "%F %T", clock, sizeof(clock));
 	printf("%s  %s%s\n", clock, state->source[0] ? "by " : "", state->source);
 	report_build(&report, state, LINE_SIZE - 1);
 	for (i = 0; i < report.nr; i++)

@@ -3,7 +3,6 @@
  * The screen: rounds at intervals, and what keys do.
  */
 #include <stdio.h>
-#include <time.h>
 
 #include "compat.h"
 #include "output.h"
@@ -26,9 +25,8 @@ static void draw_status(const struct screen *screen)
 {
 	const struct state *state = screen->state;
 	char clock[16], delay[16], text[128];
-	time_t now = time(NULL);
 
-	strftime(clock, sizeof(clock), "%T", localtime(&now));
+	date_text(date_s(), "%T", clock, sizeof(clock));
 	time_text(screen->options->delay_s * US_PER_S + 0.5, delay, sizeof(delay));
 	snprintf(text, sizeof(text), "ksamplingd-top  %s  every %s%s  %s%s", clock, delay,
 		 screen->paused ? " (paused)" : "", state->source[0] ? "by " : "",

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "state.h"
 #include "units.h"
@@ -222,11 +221,9 @@ static void add_histories(struct state *state)
 void state_read(struct state *state)
 {
 	double before_s = state->round_s;
-	struct timespec date;
 	int i;
 
-	clock_gettime(CLOCK_REALTIME, &date);
-	state->date_s = date.tv_sec + date.tv_nsec / 1e9;
+	state->date_s = date_s();
 	state->round_s = now_s();
 	state->span_s = state->round++ ? state->round_s - before_s : 0;
 	for (i = 0; i < NR_KNOBS; i++)
