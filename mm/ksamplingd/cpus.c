@@ -401,16 +401,18 @@ void ks_drain_cpu(struct ks_thread *t, int cpu, u64 until, u32 fill[KS_NR_KINDS]
 	struct ks_cpu *c = per_cpu_ptr(&ks_cpus, cpu);
 	u32 first = c->visits++;
 	bool has_records = false;
+	unsigned long used;
 	u64 from;
 
 	for (i = 0; i < nr; i++) {
 		e = (first + i) % nr;
 		kind = t->source->events[e].kind;
 		ring = ring_of(cpu, e);
-		if (!ring->event || !perf_kernel_ring_used(ring->event))
+		used = ring->event ? perf_kernel_ring_used(ring->event) : 0;
+		if (!used)
 			continue;
 		/* More than what the last round has left */
-		has_records |= perf_kernel_ring_used(ring->event) > ring->left;
+		has_records |= used > ring->left;
 		from = local_clock();
 		fill[kind] = max(fill[kind], ks_ring_drain(ring, until));
 		t->usage.drain_ns += ks_since(from);
