@@ -54,18 +54,17 @@ static void read_causes(const char *group, struct causes *c)
 		      &c->full[QUOTA]) == 4, "%s:\n%s", path, text);
 }
 
-/* For how long the group was held back, us */
-static unsigned long long read_throttled(const char *group)
+/* A number of the kernel's own statistics, us. @key ends with a blank. */
+static unsigned long long read_stat(const char *group, const char *file, const char *key)
 {
 	char path[GROUP_PATH], text[1024];
 	unsigned long long us;
 	const char *line;
 
-	EXPECT(read_text(group_file(path, group, "cpu.stat.local"), text, sizeof(text)) > 0,
+	EXPECT(read_text(group_file(path, group, file), text, sizeof(text)) > 0,
 	       "cannot read %s", path);
-	line = strstr(text, "throttled_usec ");
-	EXPECT(line && sscanf(line, "throttled_usec %llu", &us) == 1,
-	       "%s has no throttled_usec", path);
+	line = strstr(text, key);
+	EXPECT(line && sscanf(line + strlen(key), "%llu", &us) == 1, "%s has no %s", path, key);
 	return us;
 }
 
@@ -98,12 +97,19 @@ static void set_quota(const char *group, unsigned int percent)
 
 /* ---- what is shown, against what should be ---- */
 
-#define ANY		-1.0
+/*
+ * What should be shown is a share in percent, or one of these. How long a group waits for
+ * others before its quota is used up is up to the scheduler: as long as it runs in most
+ * periods, twice as long in others.
+ */
+#define ANY		-1.0	/* not looked at */
+#define HELD		-2.0	/* as long as the last group with a quota was throttled */
+#define NOT_HELD	-3.0	/* all the rest */
 #define MAX_GROUPS	6
 
 /*
- * A group of a case: what it should show, in percent (ANY is not looked at), and what it
- * has. Unless it is plain it has a task group of the scheduler.
+ * A group of a case: what it should show, in percent, and what it has. Unless it is plain
+ * it has a task group of the scheduler.
  */
 struct quota_group {
 	const char *path;		/* below the top group; that itself if it is empty */
@@ -126,9 +132,10 @@ struct quota_case {
 	void (*change)(const struct made *made);	/* what happens before we watch */
 };
 
+/* The last two by the scheduler's statistics, us. */
 struct watched {
 	struct causes causes;
-	unsigned long long held;	/* us, by the kernel's statistics */
+	unsigned long long held, ran;
 };
 
 static bool has_file(const char *group, const char *file)
@@ -144,7 +151,8 @@ static void look(const char *group, struct watched *w)
 	read_causes(group, &w->causes);
 	if (!has_file(group, "cpu.max"))
 		return;
-	w->held = read_throttled(group);
+	w->held = read_stat(group, "cpu.stat.local", "throttled_usec ");
+	w->ran = read_stat(group, "cpu.stat", "usage_usec ");
 }
 
 static double percent(unsigned long long from, unsigned long long to, __u64 ns)
@@ -152,16 +160,19 @@ static double percent(unsigned long long from, unsigned long long to, __u64 ns)
 	return 100.0 * (to - from) * NSEC_PER_USEC / ns;
 }
 
-static bool is_good(double is, double should, double tolerance)
+static bool is_good(double is, double should, double held)
 {
-	return should == ANY || close_to(is, should, tolerance);
+	if (should == HELD)
+		return close_to(is, held, STAT_TOLERANCE);
+	if (should == NOT_HELD)
+		return close_to(is, 100 - held, STAT_TOLERANCE);
+	return should == ANY || close_to(is, should, TOLERANCE);
 }
 
 static bool line_is_good(const char *group, enum cause cause, double some, double full,
-			 const struct quota_group *e)
+			 const struct quota_group *e, double held)
 {
-	bool good = is_good(some, e->some[cause], TOLERANCE) &&
-		    is_good(full, e->full[cause], TOLERANCE);
+	bool good = is_good(some, e->some[cause], held) && is_good(full, e->full[cause], held);
 
 	if (some > 0 || !good)
 		psi_note("%s: %s %.2f %.2f %%%s", strrchr(group, '/') + 1,
@@ -169,15 +180,23 @@ static bool line_is_good(const char *group, enum cause cause, double some, doubl
 	return good;
 }
 
-/* Against the kernel's own statistics; of a group with tasks of its own. */
-static bool stats_are_good(const struct watched *from, const struct watched *to, __u64 ns)
+/*
+ * Against the scheduler's statistics; of a group with tasks of its own. When one with a
+ * quota neither runs nor is held back, all of it waits for others. (That it runs is without
+ * interrupts, which take several percent of those that run all the time.)
+ */
+static bool stats_are_good(const struct watched *from, const struct watched *to, __u64 ns,
+			   bool has_quota)
 {
+	double others = percent(from->causes.full[CONTENTION], to->causes.full[CONTENTION], ns);
 	double held = percent(from->causes.some[QUOTA], to->causes.some[QUOTA], ns);
 	double stat_held = percent(from->held, to->held, ns);
+	double ran = percent(from->ran, to->ran, ns);
 
-	if (close_to(held, stat_held, STAT_TOLERANCE))
+	if (close_to(held, stat_held, STAT_TOLERANCE) &&
+	    (!has_quota || close_to(others, 100 - stat_held - ran, STAT_TOLERANCE)))
 		return true;
-	psi_note("the scheduler says: %.2f %%, wrong", stat_held);
+	psi_note("the scheduler says: held back %.2f %%, ran %.2f %%, wrong", stat_held, ran);
 	return false;
 }
 
@@ -185,6 +204,7 @@ static bool stats_are_good(const struct watched *from, const struct watched *to,
 static void expect_causes(const struct quota_group *e, const struct made *made)
 {
 	struct watched from[MAX_GROUPS], to[MAX_GROUPS];
+	double held = 0;
 	bool good = true;
 	__u64 begin, ns;
 	size_t i;
@@ -200,15 +220,19 @@ static void expect_causes(const struct quota_group *e, const struct made *made)
 	for (i = 0; i < made->count; i++)
 		look(made->group[i], &to[i]);
 
+	for (i = 0; i < made->count; i++)
+		if (e[i].quota)
+			held = percent(from[i].held, to[i].held, ns);
 	for (i = 0; i < made->count; i++) {
 		for (c = 0; c < NR_CAUSES; c++)
 			good &= line_is_good(made->group[i], c,
 					     percent(from[i].causes.some[c],
 						     to[i].causes.some[c], ns),
 					     percent(from[i].causes.full[c],
-						     to[i].causes.full[c], ns), &e[i]);
+						     to[i].causes.full[c], ns),
+					     &e[i], held);
 		if (e[i].tasks && has_file(made->group[i], "cpu.max"))
-			good &= stats_are_good(&from[i], &to[i], ns);
+			good &= stats_are_good(&from[i], &to[i], ns, e[i].quota);
 	}
 	EXPECT(good, "not what was configured");
 }
@@ -307,19 +331,19 @@ static const struct quota_case contention = { {
 } };
 
 /*
- * Both: one has 20 %, for which it needs 40 % of the time, as the other one gets as
- * much. That one waits for 20 %, and has the CPU for the 60 % when it is throttled.
+ * Both: one has 20 %, for which it takes turns with the other one. That one waits for as
+ * long as the first one runs, and has the CPU while it is throttled.
  */
 static const struct quota_case limit_and_contention = { {
-	{ "parent", { 40, 60 }, { 0, 0 } },
-	{ "parent/limited", { ANY, 60 }, { ANY, 60 }, .quota = 20, .tasks = 1 },
+	{ "parent", { NOT_HELD, HELD }, { 0, 0 } },
+	{ "parent/limited", { ANY, HELD }, { ANY, HELD }, .quota = 20, .tasks = 1 },
 	{ "parent/other", { 20, 0 }, { 20, 0 }, .tasks = 1 },
 } };
 
 /* A task that waits behind one that is not held back does not make that a quota's. */
 static const struct quota_case contention_beside_a_limit = { {
 	{ "parent", { 100, 0 }, { 0, 0 } },
-	{ "parent/limited", { ANY, 80 }, { ANY, 80 }, .quota = 10, .tasks = 1 },
+	{ "parent/limited", { ANY, HELD }, { ANY, HELD }, .quota = 10, .tasks = 1 },
 	{ "parent/other", { 100, 0 }, { 10, 0 }, .tasks = 2 },
 } };
 
@@ -339,8 +363,8 @@ static const struct quota_case outer_limit = { {
  * no more than 10 %.
  */
 static const struct quota_case both_limits = { {
-	{ "outer", { 20, 80 }, { 0, 70 }, .quota = 30 },
-	{ "outer/inner", { 10, 80 }, { 10, 80 }, .quota = 10, .tasks = 1 },
+	{ "outer", { NOT_HELD, HELD }, { 0, 70 }, .quota = 30 },
+	{ "outer/inner", { ANY, HELD }, { ANY, HELD }, .quota = 10, .tasks = 1 },
 	{ "outer/beside", { 10, 70 }, { 10, 70 }, .tasks = 1 },
 } };
 
