@@ -168,6 +168,34 @@ double cause_rate(const struct causes *causes, int i, int value)
 	return (cause->value[value] - before) / causes->span_s;
 }
 
+/**
+ * group_longest - find the longest time for which a task of a group was stalled on memory
+ * @tree:  the tree of the group
+ * @group: the group
+ * @us:    gets the time in us; 0 if no task ever was. What the kernel does ahead of need, or
+ *         at request, is no stall of a task.
+ *
+ * Return: false if the kernel does not tell.
+ */
+bool group_longest(struct tree *tree, struct group *group, uint64_t *us)
+{
+	const struct causes *causes = group_causes(tree, group, ALL_CAUSES);
+	const struct cause *cause;
+	bool told = false;
+	int i;
+
+	*us = 0;
+	for (i = 0; causes && i < causes->nr; i++) {
+		cause = &causes->cause[i];
+		if (cause->of != MEMORY || cause_kind(cause) != TASKS)
+			continue;
+		told = true;
+		if (cause->value[MAX_US] > *us)
+			*us = cause->value[MAX_US];
+	}
+	return told;
+}
+
 static void read_all(struct tree *tree, struct group *group)
 {
 	int i;

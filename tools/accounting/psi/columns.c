@@ -70,13 +70,20 @@ static void build(struct columns *columns, const struct plan *plan)
 	}
 }
 
-/* Share the width that the numbers leave. Return: false if the name gets too little. */
-static bool share(struct columns *columns, int width, int min_name)
+/*
+ * Share the width that the numbers leave. The longest stall takes nothing from a graph or a name
+ * that have the least they need. Return: false if the name gets too little.
+ */
+static bool share(struct columns *columns, int width, int min_name, bool longest)
 {
 	int left = width - (columns->nr - 1) * NUMBER_WIDTH, graph = 0, x = 0, i;
 
 	if (left < min_name)
 		return false;
+	if (longest && left > MIN_NAME + MIN_GRAPH + LONGEST_WIDTH) {
+		add(columns, LONGEST, LONGEST_WIDTH);
+		left -= LONGEST_WIDTH;
+	}
 	if (left > MIN_NAME + MIN_GRAPH) {
 		graph = (left - MIN_NAME) / 2;
 		graph = graph < MIN_GRAPH ? MIN_GRAPH : graph > MAX_GRAPH ? MAX_GRAPH : graph;
@@ -99,8 +106,9 @@ static bool share(struct columns *columns, int width, int min_name)
  * @width:    of the terminal
  * @resource: the one to show, or ALL
  * @now:      if only one of now and avg10 fits: show now
+ * @longest:  show the longest memory stall, if it is about memory
  */
-void columns_fit(struct columns *columns, int width, unsigned int resource, bool now)
+void columns_fit(struct columns *columns, int width, unsigned int resource, bool now, bool longest)
 {
 	const unsigned int all = resource == ALL ? (1 << NR_RESOURCES) - 1 : 1 << resource;
 	const unsigned int main = resource == ALL ? all & ~(1 << IRQ) : all;
@@ -114,9 +122,10 @@ void columns_fit(struct columns *columns, int width, unsigned int resource, bool
 	};
 	size_t i;
 
+	longest &= all >> MEMORY & 1;
 	for (i = 0; i < ARRAY_SIZE(plans); i++) {
 		build(columns, &plans[i]);
-		if (share(columns, width, plans[i].min_name))
+		if (share(columns, width, plans[i].min_name, longest))
 			return;
 	}
 	columns->nr = 1;
@@ -155,6 +164,10 @@ void column_titles(const struct columns *columns, int i, char title[2][TITLE_SIZ
 	title[1][0] = '\0';
 	if (column->kind == NAME)
 		snprintf(title[1], TITLE_SIZE, "GROUP");
+	if (column->kind == LONGEST) {
+		snprintf(title[0], TITLE_SIZE, "%*s", LONGEST_WIDTH, "longest");
+		snprintf(title[1], TITLE_SIZE, "%*s", LONGEST_WIDTH, "stall");
+	}
 	if (column->kind != NUMBER)
 		return;
 	if (columns->both) {

@@ -35,6 +35,20 @@ static void draw_number(int y, const struct group *group, const struct column *c
 	put(y, column->x, column->width, text);
 }
 
+/* Of visible groups only, as the kernel sums up all descendants to tell it. */
+static void draw_longest(int y, const struct screen *screen, struct group *group,
+			 const struct column *column, attr_t attr)
+{
+	char time[32] = "-", text[LONGEST_WIDTH + sizeof(time)];
+	uint64_t us;
+
+	if (group_longest(screen->tree, group, &us))
+		time_text(us, time, sizeof(time));
+	snprintf(text, sizeof(text), "%*s", LONGEST_WIDTH, time);
+	attrset(attr | (us ? A_NORMAL : A_DIM));
+	put(y, column->x, column->width, text);
+}
+
 static void draw_graph(int y, const struct screen *screen, const struct group *group,
 		       const struct column *column)
 {
@@ -76,6 +90,8 @@ static void draw_row(int y, const struct screen *screen, const struct row *row, 
 		attrset(attr);
 		if (column->kind == NUMBER)
 			draw_number(y, row->group, column, attr);
+		else if (column->kind == LONGEST)
+			draw_longest(y, screen, row->group, column, attr);
 		else if (column->kind == GRAPH)
 			draw_graph(y, screen, row->group, column);
 		else
@@ -232,14 +248,37 @@ static int why_lines(const struct screen *screen, int room)
 	return want < most ? want : most;
 }
 
-static void draw_table(struct screen *screen)
+static bool is_visible(const struct screen *screen, int row)
+{
+	return row < screen->view->nr_rows && row - screen->first_row < screen->page;
+}
+
+/* Share the lines. */
+static void fit_lines(struct screen *screen)
+{
+	int room = LINES - HEAD_LINES - 1;
+
+	screen->why_lines = why_lines(screen, room);
+	screen->page = room - screen->why_lines > 1 ? room - screen->why_lines : 1;
+	scroll_to(screen);
+}
+
+/* Once a visible group has a longest stall, the column stays. */
+static void look_for_longest(struct screen *screen)
+{
+	uint64_t us;
+	int i;
+
+	for (i = screen->first_row; !screen->has_longest && is_visible(screen, i); i++)
+		screen->has_longest = group_longest(screen->tree, screen->view->row[i].group, &us);
+}
+
+static void draw_table(const struct screen *screen)
 {
 	const struct view *view = screen->view;
-	int room = LINES - HEAD_LINES - 1, why = why_lines(screen, room), i;
+	int why = screen->why_lines, i;
 
-	screen->page = room - why > 1 ? room - why : 1;
-	scroll_to(screen);
-	for (i = screen->first_row; i < view->nr_rows && i - screen->first_row < screen->page; i++)
+	for (i = screen->first_row; is_visible(screen, i); i++)
 		draw_row(HEAD_LINES + i - screen->first_row, screen, &view->row[i],
 			 i == screen->chosen_row);
 	if (!view->nr_rows)
@@ -258,7 +297,11 @@ void draw(struct screen *screen)
 	if (screen->help) {
 		draw_help();
 	} else {
-		columns_fit(&screen->columns, COLS, screen->view->resource, screen->now);
+		fit_lines(screen);
+		if (screen->options->causes)
+			look_for_longest(screen);
+		columns_fit(&screen->columns, COLS, screen->view->resource, screen->now,
+			    screen->has_longest);
 		draw_status(screen);
 		draw_titles(screen);
 		draw_table(screen);

@@ -98,6 +98,7 @@ static void add_throttled(json_object *object, struct tree *tree, struct group *
 static void add_all_causes(json_object *object, struct tree *tree, struct group *group)
 {
 	const struct causes *causes = group_causes(tree, group, ALL_CAUSES);
+	uint64_t longest_us;
 
 	if (!causes) {
 		add_throttled(object, tree, group);
@@ -105,6 +106,8 @@ static void add_all_causes(json_object *object, struct tree *tree, struct group 
 	}
 	add_causes(object, "cpu_causes", causes, CPU, cpu_cause);
 	add_causes(object, "memory_causes", causes, MEMORY, memory_cause);
+	if (group_longest(tree, group, &longest_us))
+		json_add_u64(object, "memory_longest_us", longest_us);
 }
 
 static json_object *task_object(const struct task *task)

@@ -34,6 +34,8 @@ struct screen {
 	int			chosen_row;
 	int			first_row;	/* the first visible one */
 	int			page;		/* number of visible rows */
+	int			why_lines;	/* below them */
+	bool			has_longest;	/* the kernel tells of longest stalls */
 	struct columns		columns;
 	struct explanation	why;
 };

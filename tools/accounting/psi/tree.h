@@ -113,6 +113,7 @@ bool causes_take(const struct tree *tree, struct causes *causes, const struct ca
 		 double at_s);
 int find_cause(const struct causes *causes, const char *name);
 double cause_rate(const struct causes *causes, int i, int value);
+bool group_longest(struct tree *tree, struct group *group, uint64_t *us);
 void tree_read_causes(struct tree *tree);
 void group_free_causes(struct group *group);
 

@@ -51,6 +51,7 @@ const struct reading *worst_reading(const struct view *view, const struct group 
 enum column_kind {
 	NAME,
 	NUMBER,
+	LONGEST,	/* memory stall */
 	GRAPH,
 };
 
@@ -62,7 +63,7 @@ struct column {
 	int			x, width;
 };
 
-#define MAX_COLUMNS	(2 * NR_RESOURCES * NR_LINES + 2)
+#define MAX_COLUMNS	(2 * NR_RESOURCES * NR_LINES + 3)
 
 struct columns {
 	int		nr;
@@ -74,8 +75,9 @@ struct columns {
 #define TITLE_SIZE	16
 #define CELL_SIZE	8
 #define NUMBER_WIDTH	6
+#define LONGEST_WIDTH	9
 
-void columns_fit(struct columns *columns, int width, unsigned int resource, bool now);
+void columns_fit(struct columns *columns, int width, unsigned int resource, bool now, bool longest);
 void columns_all(struct columns *columns, unsigned int resource);
 void column_titles(const struct columns *columns, int i, char title[2][TITLE_SIZE]);
 void number_text(const struct group *group, const struct column *column, char *text);

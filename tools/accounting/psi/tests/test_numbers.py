@@ -112,6 +112,22 @@ def test_memory_causes(fake):
     assert (grown["now_per_s"], grown["now_ms_per_s"]) == (10, 20), grown
 
 
+def test_longest(fake):
+    """the longest memory stall is that of a task, of any cause; other kernels do not tell"""
+    group = fake.group("/a")
+    group.write("pressure.causes", "cpu.quota some=9999 full=9999 max=9999\n"
+                                   "memory.direct_reclaim count=1 total=70 max=70\n"
+                                   "memory.thrashing count=1 total=890 max=890\n"
+                                   "memory.swapin count=1 total=71 max=71\n"
+                                   "memory.background_kswapd count=1 total=4000 max=4000\n"
+                                   "memory.requested_reclaim count=1 total=5000 max=5000\n")
+    fake.group("/b").write("pressure.causes", "memory.thrashing count=0 total=0 max=0\n")
+    fake.group("/c").write("cpu.stat", "throttled_usec 1\n")
+    found = fake.json()
+    assert [found[path].get("memory_longest_us") for path in ("/a", "/b", "/c")] == [890, 0, None]
+    assert "memory_longest_us" not in fake.json("--no-causes")["/a"]
+
+
 def test_system_causes(fake):
     """causes of the system are those of the root, but not in a container"""
     root = lib.Group(fake.cgroup_dir, ".pressure")

@@ -122,6 +122,27 @@ def test_explained(fake):
     terminal.until(r"^ *a ", "memcg_high")
 
 
+def test_longest(fake):
+    """the longest memory stall of each group has a column if there is room, and it is told"""
+    group = fake.group("/a")
+    fake.group("/b")
+    terminal = fake.terminal(columns=80)
+    terminal.until(r"^GROUP.*full$", "longest")
+    group.write("pressure.causes", "memory.swapin count=2 total=9 max=48210\n"
+                                   "memory.background_kswapd count=1 total=9 max=99000\n")
+    for _ in range(6):                  # a file that is missing is tried again after 5 s
+        text = terminal.round()
+    assert re.search(r" io +longest$", text, re.M), text
+    assert re.search(r"^ *a .* 48\.21ms", text, re.M) and re.search(r"^ *b .*0  +-", text, re.M), text
+    terminal.press("1")
+    terminal.until(r"^ *a ", "longest")
+    terminal.press("2")
+    terminal.until(r"longest$")
+    terminal.resize(60, 24)
+    terminal.until(r"^ *a ", "longest")
+    assert "longest" not in fake.terminal("--no-causes", columns=80).until(r"^ *a ")
+
+
 def test_other_kernels(fake):
     """without causes, what cpu.stat and memory.events say"""
     group = fake.group("/a")
