@@ -102,20 +102,23 @@ static void draw_row(int y, const struct screen *screen, const struct row *row, 
 static void draw_status(const struct screen *screen)
 {
 	const struct view *view = screen->view;
-	char clock[32], delay[16], filter[FILTER_SIZE + 16] = "", text[256];
+	char clock[32], delay[16], filter[FILTER_SIZE + 16] = "", matches[32] = "", text[320];
 	char date[DATE_SIZE + 16] = "";
 
 	date_text(screen->tree->date_s, screen->options->replay ? "%F %T" : "%T", clock,
 		  sizeof(clock));
 	time_text(screen->options->watch.delay_s * US_PER_S + 0.5, delay, sizeof(delay));
 	if (view->filter[0] || screen->typing)
-		snprintf(filter, sizeof(filter), "  %d with /%s%s", view->nr_matches,
-			 view->filter, screen->typing ? "_" : "");
+		snprintf(filter, sizeof(filter), " with /%s%s", view->filter,
+			 screen->typing ? "_" : "");
+	if (filter[0] || view->pressed)
+		snprintf(matches, sizeof(matches), "  %d%s", view->nr_matches,
+			 view->pressed ? " pressed" : "");
 	if (screen->dating)
 		snprintf(date, sizeof(date), "  go to %s_", screen->date);
-	snprintf(text, sizeof(text), "psitop  %s%s  every %s%s  %d group%s%s  %s  by %s", clock,
+	snprintf(text, sizeof(text), "psitop  %s%s  every %s%s  %d group%s%s%s  %s  by %s", clock,
 		 date, delay, screen->paused ? " (paused)" : "", screen->tree->nr_groups,
-		 screen->tree->nr_groups == 1 ? "" : "s", filter,
+		 screen->tree->nr_groups == 1 ? "" : "s", matches, filter,
 		 screen->columns.both ? "% of the time" :
 		 screen->columns.now ? "% now" : "% avg10", sort_names[view->sort]);
 	attrset(A_BOLD);
@@ -197,18 +200,17 @@ static void draw_help(void)
 		"left right                   fold, or go to its parent; unfold",
 		"+ -                          unfold all, fold all",
 		"l                            switch between list and tree",
+		"o                            only what has pressure now, or all",
 		"0 1 2 3 4                    all, cpu, memory, io, irq",
 		"s                            sort by now, avg10, total or name",
 		"n                            now or avg10, if only one fits",
 		"/                            filter by part of the path",
-		"< >                          faster, slower",
-		"p                            pause",
+		"< > p                        faster, slower; pause",
 		"e                            explain the chosen group or hide that",
 		"t                            show its tasks or hide them",
 		", . [ ] { } @                replay: one round, a minute, an hour back",
 		"                             or on; go to a time",
-		"h ?                          this help",
-		"q                            quit",
+		"h ? q                        this help; quit",
 		"",
 		"some: share of the time in which at least one task was stalled. full:",
 		"in which tasks were stalled and none was working. now: since the",
@@ -282,7 +284,9 @@ static void draw_table(const struct screen *screen)
 		draw_row(HEAD_LINES + i - screen->first_row, screen, &view->row[i],
 			 i == screen->chosen_row);
 	if (!view->nr_rows)
-		put(HEAD_LINES, 0, COLS, "no group has that in its path");
+		put(HEAD_LINES, 0, COLS, !view->pressed ? "no group has that in its path" :
+		    view->filter[0] ? "no group with that in its path has pressure (o shows all)" :
+		    "no group has pressure now (o shows all)");
 	if (why)
 		draw_why(screen, LINES - 1 - why, why - 1);
 }

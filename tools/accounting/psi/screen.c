@@ -176,6 +176,9 @@ static void view_key(struct screen *screen, int key)
 	case 'l':
 		view->flat = !view->flat;
 		break;
+	case 'o':
+		view->pressed = !view->pressed;
+		break;
 	case 'e':
 		screen->below = screen->below == BELOW_CAUSES ? BELOW_NOTHING : BELOW_CAUSES;
 		break;

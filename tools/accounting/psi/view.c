@@ -126,6 +126,13 @@ static int compare_rows(const void *left, const void *right, void *data)
 		       &((const struct row *)right)->group, data);
 }
 
+static bool is_wanted(const struct view *view, const struct group *group)
+{
+	if (view->pressed && group_key(view, group, BY_NOW) <= 0)
+		return false;
+	return !view->filter[0] || strcasestr(group->dir, view->filter);
+}
+
 static bool prepare(struct view *view, struct group *group, bool steady)
 {
 	bool below = false;
@@ -134,7 +141,7 @@ static bool prepare(struct view *view, struct group *group, bool steady)
 	set_keys(view, group, steady);
 	for (i = 0; i < group->nr_children; i++)
 		below |= prepare(view, group->child[i], steady);
-	group->matches = !view->filter[0] || strcasestr(group->dir, view->filter);
+	group->matches = is_wanted(view, group);
 	view->nr_matches += group->matches && !group->is_system;
 	if (!view->flat)
 		group->matches |= below;

@@ -31,6 +31,7 @@ struct view {
 	enum sort	sort;
 	bool		flat;		/* all groups in one list instead of the tree */
 	bool		steady;		/* groups of nearly equal pressure keep their places */
+	bool		pressed;	/* only groups with pressure in the last round */
 	char		filter[FILTER_SIZE];	/* only groups with this in their path */
 
 	/* the result */

@@ -133,7 +133,8 @@ def test_longest(fake):
     for _ in range(6):                  # a file that is missing is tried again after 5 s
         text = terminal.round()
     assert re.search(r" io +longest$", text, re.M), text
-    assert re.search(r"^ *a .* 48\.21ms", text, re.M) and re.search(r"^ *b .*0  +-", text, re.M), text
+    assert re.search(r"^ *a .* 48\.21ms", text, re.M), text
+    assert re.search(r"^ *b .*0  +-", text, re.M), text
     terminal.press("1")
     terminal.until(r"^ *a ", "longest")
     terminal.press("2")
@@ -220,6 +221,27 @@ def test_filter(fake):
     terminal.press("/")
     terminal.press("Escape")
     terminal.until(r"^ *web ")
+
+
+def test_pressed(fake):
+    """o leaves what has pressure in the last round, and what is above that"""
+    groups = five(fake)
+    terminal = fake.terminal()
+    terminal.until(r"^ *two ")
+    terminal.press("o")
+    terminal.until(r"^no group has pressure now \(o ", r"^ *(two|web|-?system) ")
+    fake.stall([groups["/build/two"], groups["/build"]], "cpu", 1000)
+    text = terminal.round()
+    assert rows(text) == ["system", "build", "two"] and "2 pressed" in text, text
+    terminal.press("2")
+    terminal.until(r"^no group has pressure", r"^ *two ")
+    terminal.press("0", "l")
+    assert rows(terminal.until(r"^ */build/two ")) == ["/build", "/build/two", "system"]
+    terminal.press("/")
+    terminal.type("web\n")
+    terminal.until(r"0 pressed with /web", r"^ */build/two ")
+    terminal.press("o")
+    assert rows(terminal.until(r"1 with /web")) == ["/web"]
 
 
 def test_vanishing(fake):
