@@ -376,6 +376,18 @@ def test_play(fake):
     assert "00:16:44  every 1s (paused)" in terminal.round()
 
 
+def test_resized(fake):
+    """a record, its help and what is typed are drawn anew at once, in any size down to 1x1"""
+    _, file = record(fake, 2, "--json")
+    for keys, pattern in ("", r"^GROUP"), ("h", r"^up down"), ("@", r"^type a time"):
+        terminal = fake.terminal("--replay", str(file))
+        terminal.type(keys)
+        for columns, lines in (120, 40), (2, 2), (1, 30), (90, 1), (1, 1), (100, 24):
+            terminal.resize(columns, lines)
+            # until() takes no screen but one that was drawn in that size.
+            terminal.until(pattern if lines > 3 and columns > 20 else "", "exit status")
+
+
 def test_folded(fake):
     """what is folded remains so in other rounds, and a group may be chosen by what it was"""
     _, file = record(fake, FRAME_ROUNDS + 40, "--json")
