@@ -12,7 +12,6 @@
 #include "terminal.h"
 #include "units.h"
 
-#define HEAD_LINES	3
 #define MIN_ROWS	3
 #define HIGH_PCT	50
 #define MEDIUM_PCT	10
@@ -195,11 +194,11 @@ static void draw_foot(const struct screen *screen)
 static void draw_help(void)
 {
 	static const char *const lines[] = {
-		"up down pgup pgdn home end   choose a group (also j k g G)",
+		"up down pgup pgdn home end   choose a group (also j k g G,",
+		"                             a click, the wheel)",
 		"space enter                  fold or unfold it",
 		"left right                   fold, or go to its parent; unfold",
-		"+ -                          unfold all, fold all",
-		"l                            switch between list and tree",
+		"+ - l                        unfold all, fold all; list or tree",
 		"o                            only what has pressure now, or all",
 		"0 1 2 3 4                    all, cpu, memory, io, irq",
 		"s                            sort by now, avg10, total or name",
@@ -250,7 +249,14 @@ static int why_lines(const struct screen *screen, int room)
 	return want < most ? want : most;
 }
 
-static bool is_visible(const struct screen *screen, int row)
+/**
+ * is_visible - check if a row is on the screen, below the first one that is
+ * @screen: state of the screen, which was drawn
+ * @row:    the row, not before screen->first_row
+ *
+ * Return: true if so.
+ */
+bool is_visible(const struct screen *screen, int row)
 {
 	return row < screen->view->nr_rows && row - screen->first_row < screen->page;
 }

@@ -11,6 +11,8 @@
 #include "terminal.h"
 #include "units.h"
 
+#define WHEEL_ROWS	3
+
 static struct group *chosen_group(const struct screen *screen)
 {
 	return screen->view->nr_rows ? screen->view->row[screen->chosen_row].group : NULL;
@@ -100,9 +102,30 @@ static void fold_or_rise(struct screen *screen)
 	}
 }
 
+/* A press above or below the table chooses nothing. */
+static void move_mouse(struct screen *screen)
+{
+	MEVENT event;
+	int row;
+
+	if (getmouse(&event) != OK)
+		return;
+	row = screen->first_row + event.y - HEAD_LINES;
+	if (event.bstate & BUTTON4_PRESSED)
+		choose(screen, screen->chosen_row - WHEEL_ROWS);
+	else if (event.bstate & BUTTON5_PRESSED)
+		choose(screen, screen->chosen_row + WHEEL_ROWS);
+	else if (event.bstate & BUTTON1_PRESSED && event.y >= HEAD_LINES &&
+		 is_visible(screen, row))
+		choose(screen, row);
+}
+
 static void move_key(struct screen *screen, int key)
 {
 	switch (key) {
+	case KEY_MOUSE:
+		move_mouse(screen);
+		break;
 	case KEY_UP:
 	case 'k':
 		choose(screen, screen->chosen_row - 1);
@@ -290,6 +313,12 @@ void screen(struct tree *tree, struct options *options)
 
 	options->view.steady = true;
 	terminal_begin(options->watch.colour, options->watch.ascii);
+	/*
+	 * Without a mouse, this does nothing. getch() waits for another key, in spite of nodelay(),
+	 * after an event that is not in the mask; and it waits whether a press becomes a click.
+	 */
+	mousemask(ALL_MOUSE_EVENTS | REPORT_MOUSE_POSITION, NULL);
+	mouseinterval(0);
 	if (options->replay) {
 		screen.paused = true;
 		rebuild(&screen);

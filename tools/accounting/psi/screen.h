@@ -10,6 +10,7 @@
 
 #define ESCAPE		27
 #define DATE_SIZE	32
+#define HEAD_LINES	3	/* above the table */
 
 /* What is shown of the chosen group below the table. */
 enum below {
@@ -40,7 +41,9 @@ struct screen {
 	struct explanation	why;
 };
 
+/* draw.c */
 void draw(struct screen *screen);
+bool is_visible(const struct screen *screen, int row);
 
 /* screen.c */
 bool edit_key(char *text, size_t size, int key);

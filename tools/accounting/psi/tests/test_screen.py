@@ -304,3 +304,27 @@ def test_names(fake):
     plain = next(line for line in text.splitlines() if "2Jy" in line)
     cells = len(wide) + sum(ord(character) > 0x2fff for character in wide)
     assert wide.rstrip().endswith("0.0") and cells == len(plain), text
+
+
+def test_mouse(fake):
+    """a click chooses the group there, the wheel moves on; all else does nothing, and hangs not"""
+    for i in range(60):
+        fake.group(f"/g{i:02}")
+    terminal = fake.terminal("--sort", "name")
+
+    def mouse(line, *codes):
+        for code in codes:
+            terminal.type(f"\x1b[M{chr(32 + code)}!{chr(33 + line)}")
+
+    click, down, up, others = (0, 3), (65,), (64,), (1, 3, 2, 3, 66, 67, 35)
+    for line, codes, chosen in ((5, click, "/g01"), (7, others, "/g01"), (9, down, "/g04"),
+                                (9, up, "/g01"), (0, click, "/g01"), (23, click, "/g01"),
+                                (9, up, "system"), (7, click, "/g03")):
+        mouse(line, *codes)
+        terminal.until(rf"── {chosen} ──")
+        assert f"── {chosen} ──" in terminal.round()
+    terminal.press("End")
+    first = rows(terminal.until(r"── /g59 ──"))[0]
+    mouse(3, *click)
+    terminal.until(rf"── /{first} ──")
+    fake.terminal(env="TERM=vt100").until(r"^ *g05 ", "exit status")
