@@ -191,10 +191,13 @@ void column_titles(const struct columns *columns, int i, char title[2][TITLE_SIZ
 void number_text(const struct group *group, const struct column *column, char *text)
 {
 	const struct reading *reading = &group->reading[column->resource];
+	double pct = shown_pct(reading, column->line, column->now);
 
-	if (is_shown(reading, column->line, column->now))
-		snprintf(text, CELL_SIZE, "%.1f",
-			 shown_pct(reading, column->line, column->now));
+	/* Nearly all groups are idle: printf() of a double costs more than all else here. */
+	if (!is_shown(reading, column->line, column->now))
+		strcpy(text, "-");
+	else if (!pct)
+		strcpy(text, "0.0");
 	else
-		snprintf(text, CELL_SIZE, "-");
+		snprintf(text, CELL_SIZE, "%.1f", pct);
 }

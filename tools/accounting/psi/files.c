@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Files that are read again and again. They stay open, since opening a file costs more than
- * reading it, unless there are more of them than a process may open.
+ * reading it, unless there are more of them than a process may open. Files of idle groups
+ * are read once, and once more when their averages have settled. They leave room for the others:
+ * a file stays open from its third reading on.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,15 +37,15 @@ void files_init(struct tree *tree)
 /**
  * kept_close - close a file that group_read() may have kept open
  * @tree:    the tree that keeps it open
- * @kept_fd: the file; -1 afterwards
+ * @kept_fd: the file; NEVER_READ afterwards
  */
 void kept_close(struct tree *tree, int *kept_fd)
 {
-	if (*kept_fd < 0)
-		return;
-	close(*kept_fd);
-	*kept_fd = -1;
-	tree->nr_open--;
+	if (*kept_fd >= 0) {
+		close(*kept_fd);
+		tree->nr_open--;
+	}
+	*kept_fd = NEVER_READ;
 }
 
 /**
@@ -52,7 +54,7 @@ void kept_close(struct tree *tree, int *kept_fd)
  * @group:   the group
  * @in_proc: the file is in /proc/pressure, and not in the group's directory
  * @file:    name of the file
- * @kept_fd: descriptor of the file, -1 if it is not open; updated
+ * @kept_fd: descriptor of the file, or NEVER_READ to READ_TWICE if it is not open; updated
  * @text:    buffer of TEXT_SIZE
  *
  * Return: true on success; false with errno set, and the file is not open.
@@ -81,10 +83,12 @@ bool group_read(struct tree *tree, struct group *group, bool in_proc, const char
 		errno = error;
 		return false;
 	}
-	if (tree->nr_open < tree->max_open) {
+	if (*kept_fd == READ_TWICE && tree->nr_open < tree->max_open) {
 		*kept_fd = fd;
 		tree->nr_open++;
 	} else {
+		if (*kept_fd != READ_TWICE)
+			--*kept_fd;
 		close(fd);
 	}
 	return true;

@@ -31,11 +31,19 @@ static void print_titles(const struct columns *columns)
 /* A name may have any bytes: print none that controls a terminal. */
 static void print_clean(const char *name)
 {
+	/* Most names have nothing else. */
+	static const char plain[] =
+		" -./0123456789:@ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz";
 	mbstate_t state = { };
 	wchar_t wide;
 	size_t len;
 
 	for (; *name; name += len) {
+		len = strspn(name, plain);
+		if (len) {
+			fwrite(name, 1, len, stdout);
+			continue;
+		}
 		len = mbrtowc(&wide, name, strlen(name), &state);
 		if ((ssize_t)len <= 0) {
 			memset(&state, 0, sizeof(state));

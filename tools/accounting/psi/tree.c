@@ -43,9 +43,9 @@ static struct group *new_group(struct group *parent, const char *dir, const char
 	group->watch = -1;
 	group->parent = parent;
 	for (i = 0; i < NR_RESOURCES; i++)
-		group->reading[i].fd = -1;
+		group->reading[i].fd = NEVER_READ;
 	for (i = 0; i < NR_CAUSES_FILES; i++)
-		group->causes[i].fd = -1;
+		group->causes[i].fd = NEVER_READ;
 	return group;
 }
 

@@ -13,6 +13,10 @@
 #define HISTORY		48	/* rounds in the history of a group */
 #define NR_WATCH_LISTS	1024
 
+/* Instead of the descriptor of a file that is not open. */
+#define NEVER_READ	(-1)
+#define READ_TWICE	(-3)	/* at least; -2: once */
+
 enum reading_state {
 	UNREAD,
 	ABSENT,				/* the file does not exist, or cannot be read */
@@ -21,7 +25,7 @@ enum reading_state {
 
 /* A pressure file. */
 struct reading {
-	int			fd;	/* -1: not open */
+	int			fd;	/* see group_read() */
 	enum reading_state	state;
 	double			read_s;	/* time of the last read or attempt */
 	double			at_s;	/* the totals are known up to then */
@@ -36,7 +40,7 @@ struct reading {
 
 /* A causes file, or one that tells something similar: the last two readings. */
 struct causes {
-	int			fd;		/* -1: not open */
+	int			fd;		/* see group_read() */
 	unsigned int		round;		/* of the last reading */
 	double			absent_s;	/* when the file was missing; 0: it is not */
 	double			at_s;

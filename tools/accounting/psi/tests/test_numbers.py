@@ -4,6 +4,7 @@
 import json
 import os
 import re
+from pathlib import Path
 
 import lib
 
@@ -250,6 +251,24 @@ def test_many_files(fake):
     last = {each["group"]: each for each in map(json.loads, output.splitlines())}
     assert all(last[f"/g{i}"]["io"]["some"]["total_us"] == 1 + i for i in range(60))
     assert len(last) == 61
+
+
+def test_kept_open(fake):
+    """files stay open once they are read again and again, those of idle groups do not"""
+    group = fake.group("/a")
+    rounds = fake.follow("--no-causes")
+
+    def is_open():
+        return any(os.readlink(link).endswith("/a/cpu.pressure")
+                   for link in Path(f"/proc/{rounds.process.pid}/fd").iterdir())
+
+    for _ in range(9):
+        rounds.round()
+    assert not is_open()
+    for _ in range(3):
+        fake.stall([group], "cpu", 1000)
+        rounds.round()
+    assert is_open()
 
 
 def test_order(fake):
