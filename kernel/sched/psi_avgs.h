@@ -109,11 +109,11 @@ struct psi_fold {
 
 /*
  * Groups are sampled once in each PSI_SAMPLE_NS, or PSI_RARE_SAMPLE_NS where samples make
- * little difference: at most two percent of a period, which is less than R-4 allows.
+ * little difference: at most a percent of a period.
  */
 #define PSI_SAMPLE_NS		(25 * NSEC_PER_MSEC)
 #define PSI_RARE_SAMPLE_NS	(8 * PSI_SAMPLE_NS)
-#define PSI_DOUBT_NS		(PSI_PERIOD_NS / 50)
+#define PSI_DOUBT_NS		(PSI_PERIOD_NS / 100)
 
 /**
  * psi_sample_is_fold - is a group to be folded when it is sampled?
