@@ -167,11 +167,8 @@ struct state {
 void state_init(struct state *state, const char *root);
 void state_read(struct state *state);
 bool state_is_on(const struct state *state);
-double sum_per_s(const struct figure *figures, int nr);
-
-/* note.c */
-bool is_short_of_counters(const struct event *event);
 const char *state_note(const struct state *state);
+double sum_per_s(const struct figure *figures, int nr);
 
 /* tiers.c */
 void tiers_init(struct state *state);

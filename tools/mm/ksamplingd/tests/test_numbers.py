@@ -264,7 +264,7 @@ def test_notes(fake):
 
     fake.state["source"] = "none"
     fake.told()
-    note("no PMU", "dmesg", "/proc/sys/vm/ksamplingd/source")
+    note("/proc/sys/vm/ksamplingd/source")
     fake.state |= {"source": "pebs", "enabled": 0}
     fake.told()
     fake.knob("enabled", 0)
@@ -280,30 +280,6 @@ def test_notes(fake):
     fake.remove(lib.KNOBS)
     found = note("CONFIG_KSAMPLINGD")
     assert found["enabled"] is None, found
-
-
-def test_shortage(fake):
-    """what there is not enough of is told with what to do: tiers, CPU time, counters"""
-    rounds = fake.follow()
-
-    def note(lost=0, running=1000, **state):
-        fake.state |= state
-        fake.events["stores"]["running_permille"] = running
-        fake.told(ksamplingd_lost=fake.vm["ksamplingd_lost"] + lost)
-        return rounds.round()[0]["note"]
-
-    # Samples may be lost before the quota is used, and a quota that is met is as it should be.
-    for fine in {"lost": 9}, {"use_permille": 35}, {"use_permille": 29, "sleep_us": 100000}:
-        assert note(**fine) is None, fine
-    for up in ({"use_permille": 30}, {"sleep_us": 2000, "lost": 1}, {"use_permille": 36}):
-        assert "quota_permille" in note(**up), up
-    fake.knob("quota_permille", 80)
-    assert note(use_permille=90) is None and "quota" in note(use_permille=91)
-    fake.knob("quota_permille", "0 ")
-    assert note() is None, "no quota is not used up"
-    assert note(running=500) is None and "end perf" in note(running=499)
-    fake.remove(f"{lib.TIERS}/memory_tier22")
-    assert "no slow tier" in note() and "end perf" in note(running=0)
 
 
 def test_no_permission(fake):
