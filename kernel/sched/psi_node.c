@@ -585,10 +585,24 @@ u16 psi_node_times(const struct psi_node *node, u32 now, u32 times[])
 	return states;
 }
 
+/* Which times may differ from @folded? Most do not, so two at a time. */
+static u32 changed_times(const u32 folded[], const u32 times[])
+{
+	u32 changed = 0;
+	int s;
+
+	BUILD_BUG_ON(PSI_NR_STATES % 2);
+	for (s = 0; s < PSI_NR_STATES; s += 2)
+		if (memcmp(&times[s], &folded[s], 2 * sizeof(times[s])))
+			changed |= 3 << s;
+	return changed;
+}
+
 /**
  * psi_growth - how much the times of a node have grown since the last fold
  * @folded: times at the last fold, units modulo 2^32
- * @times:  times now, units modulo 2^32; those of @states become their growth, if any
+ * @times:  times now, units modulo 2^32; becomes the growth of those that have grown, others
+ *	    are of no use then
  * @states: mask of the states to look at, including those that they are a part of
  *
  * No stall lasts longer than the time not idle, "full" no longer than "some", and quotas
@@ -607,21 +621,19 @@ u16 psi_growth(const u32 folded[], u32 times[], u16 states)
 		[PSI_IRQ_FULL] = PSI_NONIDLE,
 		[PSI_QUOTA_SOME] = PSI_CPU_SOME, [PSI_QUOTA_FULL] = PSI_CPU_FULL,
 	};
+	u32 left = changed_times(folded, times) & states & ~BIT(PSI_NONIDLE);
 	u16 grown = BIT(PSI_NONIDLE);
-	u32 left;
 	int s;
 
 	times[PSI_NONIDLE] = psi_elapsed(folded[PSI_NONIDLE], times[PSI_NONIDLE]);
 	if (!times[PSI_NONIDLE])
 		return 0;
 
-	/* A state comes after the one that it is a part of. Most have not grown. */
-	for (left = states & ~BIT(PSI_NONIDLE); left; left &= left - 1) {
+	/* A state comes after the one that it is a part of. */
+	for (; left; left &= left - 1) {
 		s = __ffs(left);
-		if (times[s] == folded[s]) {
-			times[s] = 0;
+		if (!(grown & BIT(part_of[s])))
 			continue;
-		}
 		times[s] = min(psi_elapsed(folded[s], times[s]), times[part_of[s]]);
 		grown |= times[s] ? BIT(s) : 0;
 	}

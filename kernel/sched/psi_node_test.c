@@ -349,13 +349,16 @@ static void add_growth(u32 times[], u32 io_some, u32 io_full, u32 irq, u32 nonid
 	times[PSI_NONIDLE] += nonidle;
 }
 
-/* As the fold does. */
+/* As the fold does. @times: 0 for those that have not grown */
 static bool take_growth(u32 folded[], u32 times[])
 {
-	u32 grown = psi_growth(folded, times, PSI_ALL_STATES), left;
+	u32 grown = psi_growth(folded, times, PSI_ALL_STATES);
+	int s;
 
-	for (left = grown; left; left &= left - 1)
-		folded[__ffs(left)] += times[__ffs(left)];
+	for (s = 0; s < PSI_NR_STATES; s++) {
+		times[s] = grown & BIT(s) ? times[s] : 0;
+		folded[s] += times[s];
+	}
 	return grown;
 }
 
