@@ -262,13 +262,17 @@ static bool is_alive(const struct psi_stall *stall)
 	return stall->total != stall->averaged || stall->avg[0] | stall->avg[1] | stall->avg[2];
 }
 
-/* One period has ended, and perhaps more before it. */
+/* Has a period ended, or more? */
 static void account_averages(struct psi_fold *fold, u64 now)
 {
-	u64 missed = div64_u64(now - fold->avgs_due, PSI_PERIOD_NS);
-	u64 span = now - fold->avgs_at - missed * PSI_PERIOD_NS;
 	struct psi_stall *stall;
+	u64 missed, span;
 
+	if (now < fold->avgs_due)
+		return;
+
+	missed = div64_u64(now - fold->avgs_due, PSI_PERIOD_NS);
+	span = now - fold->avgs_at - missed * PSI_PERIOD_NS;
 	for (stall = fold->stall; stall < fold->stall + PSI_NR_STALLS; stall++)
 		if (is_alive(stall))
 			stall_average(stall, missed, span);
@@ -294,9 +298,7 @@ void psi_fold_account(struct psi_fold *fold, u64 now, const u64 growth[])
 		fold->stall[s].total += growth[s];
 	fold->quota_total[0] += growth[PSI_QUOTA_SOME];
 	fold->quota_total[1] += growth[PSI_QUOTA_FULL];
-
-	if (now >= fold->avgs_due)
-		account_averages(fold, now);
+	account_averages(fold, now);
 }
 
 /* How much of a stall's growth depends on samples, ns. */
@@ -354,11 +356,16 @@ void psi_fold_end(struct psi_fold *fold, u64 now)
 {
 	u64 growth[PSI_NR_STATES];
 
-	psi_fold_growth(fold, now, growth);
-	psi_fold_account(fold, now, growth);
-	fold->stalled |= !!(fold->sum.states & PSI_STALLS);
-	fold->doubt += doubt_of(&fold->sum, (now - fold->at) >> PSI_UNIT_SHIFT);
-	fold->sure &= fold->doubt <= PSI_DOUBT_NS;
+	/* Quotas are part of these. */
+	if (fold->sum.states & PSI_STALLS) {
+		psi_fold_growth(fold, now, growth);
+		psi_fold_account(fold, now, growth);
+		fold->stalled = true;
+		fold->doubt += doubt_of(&fold->sum, (now - fold->at) >> PSI_UNIT_SHIFT);
+		fold->sure &= fold->doubt <= PSI_DOUBT_NS;
+	} else {
+		account_averages(fold, now);
+	}
 	/* Samples of a time in which nothing ran do not tell how much runs at once. */
 	if (fold->seen.nr && fold->sum.weight)
 		add_samples(&fold->samples, &fold->seen);
