@@ -12,9 +12,9 @@
  * second how many are busy, in groups that have stalled in the last period or begin to in
  * this one. The moments follow from the clock alone, at irregular intervals, as loads may
  * have regular ones. At first each sample is a fold as well, later every other one, as a
- * group may change within a period. Five samples a second are enough for a group that
- * stalls so little that they hardly matter (PSI_DOUBT_NS); if there are no others, the
- * thread wakes up no more often.
+ * group may change within a period, and fewer where there are many CPUs to visit. Five
+ * samples a second are enough for a group that stalls so little that they hardly matter
+ * (PSI_DOUBT_NS); if there are no others, the thread wakes up no more often.
  *
  * What is not active costs nothing: a fold visits the CPUs on which something has happened in
  * the group, and the thread the groups that have such CPUs. Without any it has no timer.
@@ -128,7 +128,8 @@ static void group_sample(struct psi_group *group, u64 now)
 	int cpu;
 
 	if (group->fold.sure ||
-	    psi_sample_is_fold(&group->fold, now, (group->id % 2) * PSI_SAMPLE_NS)) {
+	    psi_sample_is_fold(&group->fold, atomic_read(&group->nr_active), now,
+			       (group->id % 2) * PSI_SAMPLE_NS)) {
 		group_fold(group, FOLD_SAMPLE);
 		return;
 	}

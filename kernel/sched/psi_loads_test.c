@@ -3,6 +3,7 @@
  * KUnit tests of psi_avgs.c: R-4 for loads of all kinds, against the truth.
  */
 #include <kunit/test.h>
+#include <linux/bitops.h>
 #include <linux/math.h>
 #include <linux/prandom.h>
 
@@ -100,6 +101,16 @@ static void model_tasks(struct model *m, const struct model_load *l, unsigned in
 	}
 }
 
+/* Much for five seconds, then hardly anything. */
+static void model_tasks_by_turns(struct model *m, const struct model_load *l, unsigned int t)
+{
+	struct model_load now = *l;
+
+	if (t / 5000 % 2)
+		now.busy = 3;
+	model_tasks(m, &now, t);
+}
+
 static void model_hog(struct model *m, const struct model_load *l, unsigned int t)
 {
 	m->cpu[0] = BUSY;
@@ -129,6 +140,8 @@ static const struct model_load model_loads[] = {
 	{ "R-4 8 tasks on 64 CPUs, 30 % busy", model_tasks, 64, 8, 30, 80, 100, 5 },
 	{ "R-4 2 tasks on 4 CPUs, 60 % busy", model_tasks, 4, 2, 60, 50, 50, 30 },
 	{ "R-4 64 tasks on 64 CPUs, 50 % busy", model_tasks, 64, 64, 50, 1, 20, 10 },
+	{ "R-4 64 tasks on 64 CPUs, 90 and 3 % busy", model_tasks_by_turns, 64, 64,
+	  .busy = 90, .stalled = 30, .move = 20, .mean = 20 },
 };
 
 static void model_name(const struct model_load *l, char *desc)
@@ -176,7 +189,8 @@ static void pressure_is_the_truth(struct kunit *test)
 	u32 (*times)[PSI_NR_STATES] = kunit_kcalloc(test, MODEL_CPUS, sizeof(*times), GFP_KERNEL);
 	u64 truth = 0, total, seed = new_seed(test);
 	struct psi_fold fold = { };
-	unsigned int t, step, sample = 20;
+	unsigned int t, step, sample = 20, active;
+	u64 active_cpus = 0;		/* in this period */
 	int c, busy, stalled;
 	bool is_fold;
 
@@ -193,15 +207,20 @@ static void pressure_is_the_truth(struct kunit *test)
 		for (c = 0; c < MODEL_CPUS; c++) {
 			times[c][PSI_NONIDLE] += m->cpu[c] ? 1000 : 0;
 			times[c][PSI_MEM_SOME] += m->cpu[c] == STALLED ? 1000 : 0;
+			active_cpus |= m->cpu[c] ? BIT_ULL(c) : 0;
 		}
 		t++;
-		is_fold = t == sample && (fold.sure || psi_sample_is_fold(&fold, model_ns(t), 0));
+		active = hweight64(active_cpus);
+		is_fold = t == sample &&
+			  (fold.sure || psi_sample_is_fold(&fold, active, model_ns(t), 0));
 		if (is_fold || (t == sample && psi_sample_is_due(&fold)))
 			psi_fold_sample(&fold, busy);
 		if (is_fold || !(t % MODEL_PERIOD))
 			model_fold(&fold, times, t);
-		if (!(t % MODEL_PERIOD))
+		if (!(t % MODEL_PERIOD)) {
 			psi_fold_next(&fold, true);
+			active_cpus = 0;
+		}
 		step = fold.sure ? 200 : 25;
 		if (sample <= t || (t % MODEL_PERIOD == 0 && sample > t + 50))
 			sample = (t / step + 1) * step + model_random(m, step);
