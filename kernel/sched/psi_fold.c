@@ -23,7 +23,8 @@
  * to psi_avgs.c, and reaches nodes and runqueues by psi_cpu.h.
  *
  * Locking: the thread owns psi_group::fold and psi_node::folded, and writes them under
- * psi_group::seq, a few CPUs at a time. psi_fold_lock (may sleep) protects the lists of
+ * psi_group::seq, a few CPUs at a time. (psi_fold_detach(), which may take over what the thread
+ * has not got to, can clear psi_fold::sure.) psi_fold_lock (may sleep) protects the lists of
  * groups and what is in them; a group cannot be freed while it is held. It is never held
  * for longer than it takes to fold one group. Order: psi_fold_lock, rq lock.
  */
@@ -192,7 +193,7 @@ static enum hrtimer_restart psi_sample_timer_fn(struct hrtimer *timer)
 /* When the first period of all groups began, local_clock(), ns; set once. */
 u64 psi_periods_begin;
 
-static u32 psi_period;		/* the one that ends in this round */
+static u32 psi_period;		/* the one that has begun with this round */
 
 /* Wake up that much after the end of a period, as clocks do not run alike. */
 #define PSI_SLACK_NS	NSEC_PER_MSEC
@@ -295,6 +296,13 @@ static bool take_one_pending(void)
 	return true;
 }
 
+static void distrust(struct psi_group *group)
+{
+	change_begin(group);
+	group->fold.sure = false;
+	change_end(group);
+}
+
 static void sample_later(struct psi_group *group)
 {
 	list_move_tail(&group->to_sample, group->fold.sure ? &psi_rare_list : &psi_sample_list);
@@ -326,6 +334,9 @@ static bool take_one_stalled(void)
 	if (!node)
 		return false;
 	group = llist_entry(node, struct psi_group, sample_pending);
+	/* After a period in which nothing has happened the group may be different. */
+	if (group->fold.sure && local_clock() > group->fold.at + PSI_PERIOD_NS + PSI_SLACK_NS)
+		distrust(group);
 	sample_later(group);
 	/* No CPU is active any more, and fold_one(), which ends sampling, has been there. */
 	if (!atomic_read(&group->queued))
@@ -415,8 +426,6 @@ static void fold_one(struct psi_group *group)
 	change_begin(group);
 	psi_fold_next(fold, sampled);
 	change_end(group);
-	/* A group that has gone idle may be different when it is back. */
-	fold->sure &= !!atomic_read(&group->queued);
 
 	if (!sampled || !atomic_read(&group->queued) || !atomic_read(&group->sampled))
 		reconsider_sampling(group);
@@ -428,13 +437,15 @@ static void end_round(void)
 {
 	u64 now = local_clock();
 
-	if (!list_empty(&psi_fold_list))
+	/* It is queued after a mere sample. */
+	if (!list_empty(&psi_fold_list) && !hrtimer_is_queued(&psi_fold_timer))
 		start_timer(&psi_fold_timer, until_due());
 	/* Not served for that long: until now there was no group to sample rarely. */
 	if (psi_rare_at + PSI_RARE_SAMPLE_NS < now)
 		psi_rare_at = next_sample(now, PSI_RARE_SAMPLE_NS);
 	if (list_empty(&psi_sample_list) && !list_empty(&psi_rare_list))
-		start_timer(&psi_sample_timer, max_t(s64, psi_rare_at - now, 0));
+		start_timer(&psi_sample_timer,
+			    max_t(s64, psi_rare_at - now, 0) + PSI_SLACK_NS);
 	/*
 	 * Pairs with llist_add(): a group added from now on finds the timer queued for later.
 	 */

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -241,6 +242,52 @@ static enum psi_result killed_in_time(void)
 	return PSI_PASS;
 }
 
+/*
+ * A system that is next to idle, and stalls for a moment each second: two tasks want the same
+ * CPU at once, one is on another CPU. Something else may run besides, but not all the time: the
+ * least of some windows counts.
+ */
+#define BLINK_S		4
+#define BLINK_WINDOWS	5
+#define BLINK_SAMPLES	(5 * BLINK_S)
+#define BLINK_FOLDS	(BLINK_S / 2)
+
+static void blink(void *unused)
+{
+	for (;;) {
+		sleep_until(now_ns() / NSEC_PER_SEC * NSEC_PER_SEC + NSEC_PER_SEC);
+		burn_ms(1);
+	}
+}
+
+static enum psi_result sampled_rarely(void)
+{
+	unsigned long from, woken, least = ULONG_MAX, most = 0;
+	struct psi_sample before, after;
+	pid_t thread = find_task("psi_fold");
+	int i;
+
+	REQUIRE(thread, "no thread psi_fold");
+	start_load(1, blink, NULL);
+	start_load(1, blink, NULL);
+	start_load(2, blink, NULL);
+	sleep_ms(5000);
+	for (i = 0; i < BLINK_WINDOWS; i++) {
+		EXPECT(!psi_read(PSI_CPU, &before), "cannot be read");
+		from = voluntary_switches(thread);
+		sleep_ms(BLINK_S * 1000);
+		woken = voluntary_switches(thread) - from;
+		EXPECT(!psi_read(PSI_CPU, &after), "cannot be read");
+		EXPECT(after.some.total - before.some.total >= BLINK_S * 300, "no stall to tell");
+		least = woken < least ? woken : least;
+		most = woken > most ? woken : most;
+	}
+	psi_note("psi_fold has run %lu to %lu times in %d s", least, most, BLINK_S);
+	EXPECT(least <= BLINK_SAMPLES + BLINK_FOLDS + 5, "not five times a second");
+	EXPECT(least >= BLINK_SAMPLES / 2, "hardly ever");
+	return PSI_PASS;
+}
+
 /* For thresholds that were set by it: the sum that other kernels have, over 2 s. */
 #define WEIGHTS	"/proc/sys/kernel/psi_interval_weights"
 
@@ -285,6 +332,7 @@ static const struct psi_case cases[] = {
 	{ "R-4 R-17 cpu, one task that is moved, watched", CASE(2, MOVED, true), .min_cpus = 2 },
 	{ "R-4 R-5 a service that bloats and wanders is killed when it should be",
 	  killed_in_time, 4 },
+	{ "R-4 a system that hardly stalls is sampled five times a second", sampled_rarely, 3 },
 	{ "R-4 kernel.psi_interval_weights is 0 or 1, and 1 the usual sum", the_usual_sum, 4 },
 };
 
