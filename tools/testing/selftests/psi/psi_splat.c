@@ -53,6 +53,12 @@ static bool is_not_ours(const char *record)
 	return strstr(record, "WARNING:") && has_any(record, not_ours, ARRAY_SIZE(not_ours));
 }
 
+/* A record begins with its level and its number, which is 0 for the first one. */
+static unsigned long long number_of(const char *record)
+{
+	return strtoull(record + strcspn(record, ",") + 1, NULL, 10);
+}
+
 /* With CONFIG_PSI_DEBUG there are these. */
 #define CHECKS		"/sys/kernel/debug/psi/checks"
 #define FAILURES	"/sys/kernel/debug/psi/failures"
@@ -74,6 +80,7 @@ static enum psi_result no_complaint(void)
 	bool checks = !access(CHECKS, R_OK);
 	int log = open_kernel_log();
 	char record[8192], before[256] = "";
+	unsigned long long next = 0, lost = 0;
 	bool skip_trace = false;
 	int found = 0;
 
@@ -82,6 +89,8 @@ static enum psi_result no_complaint(void)
 		sleep_ms(5000);
 	for (; read_kernel_log(log, record, sizeof(record));
 	     snprintf(before, sizeof(before), "%.*s", (int)strcspn(record, "\n"), record)) {
+		lost += number_of(record) - next;
+		next = number_of(record) + 1;
 		/* A group that is out of memory is no fault of the kernel. */
 		if (strstr(record, " invoked oom-killer: ") ||
 		    strstr(record, "oom_reaper: unable to reap"))
@@ -103,6 +112,7 @@ static enum psi_result no_complaint(void)
 	}
 	close(log);
 	EXPECT(!found, "%d lines", found);
+	EXPECT(!lost, "%llu records are lost, it takes a larger log_buf_len", lost);
 	if (checks)
 		expect_checks();
 	return PSI_PASS;
