@@ -231,7 +231,7 @@ static __always_inline void write_end_notify(struct rq *rq, struct psi_node *nod
 
 /* Record with the task what its node is about to count of it. */
 static __always_inline struct psi_change set_contrib(struct rq *rq, struct task_struct *p,
-						     u8 contrib)
+						     u32 contrib)
 {
 	struct psi_change c = { p->psi.node, p->psi.contrib, contrib };
 
@@ -242,7 +242,7 @@ static __always_inline struct psi_change set_contrib(struct rq *rq, struct task_
 
 /* The same for any change. Looks up the node if none counts the task yet. */
 static __always_inline struct psi_change contrib_change(struct rq *rq,
-							struct task_struct *p, u8 contrib)
+							struct task_struct *p, u32 contrib)
 {
 	if (p->psi.contrib == contrib)
 		return (struct psi_change) { .node = NULL };
@@ -281,13 +281,13 @@ static noinline void write_change_slowly(struct rq *rq, struct psi_change c, u32
 	write_end_notify(rq, c.node, psi_node_change(c, now));
 }
 
-/* Nearly all changes end in @node. @rare: it is known that rare bits change. */
+/* Nearly all changes end in @node. @rare: rare bits are known to change. @old != @new. */
 static __always_inline void write_change_bits(struct rq *rq, struct psi_node *node, u32 old,
 					      u32 new, u32 now, bool rare)
 {
-	u32 before, notify;
+	u32 before, after, notify;
 
-	if (!node || old == new)
+	if (!node)
 		return;
 
 	nodes_write_begin(rq, now);
@@ -297,9 +297,9 @@ static __always_inline void write_change_bits(struct rq *rq, struct psi_node *no
 	}
 
 	before = node->contrib;
-	node_count(node, old, new, rare);
-	if (node->contrib != before) {
-		notify = node_update_states(node, now);
+	after = node_count(node, old, new, rare);
+	if (after != before) {
+		notify = node_update_states(node, after, now);
 		if (unlikely(notify) || node->acct_parent) {
 			if (rare)
 				write_and_follow(rq, node, node, before, now, notify);
@@ -339,7 +339,7 @@ static __always_inline void write_switch(struct rq *rq, struct psi_change from,
 }
 
 static __always_inline void account_contrib(struct rq *rq, struct task_struct *p,
-					    u8 contrib, u32 now)
+					    u32 contrib, u32 now)
 {
 	struct psi_change c = contrib_change(rq, p, contrib);
 

@@ -15,22 +15,20 @@
 static __always_inline u32 node_pass_up(struct psi_change *c, u32 now)
 {
 	struct psi_node *node = c->node;
-	u32 before;
+	u32 before, after;
 
 	if (unlikely(psi_node_follows(node)))
 		unfollow(node);
 
 	before = node->contrib;
-	node_count(node, c->old, c->new, true);
-	if (node->contrib == before) {
+	after = node_count(node, c->old, c->new, true);
+	if (after == before) {
 		c->node = NULL;
 		return 0;
 	}
 
-	c->old = before;
-	c->new = node->contrib;
-	c->node = node->acct_parent;
-	return node_update_states(node, now);
+	*c = (struct psi_change) { node->acct_parent, before, after };
+	return node_update_states(node, after, now);
 }
 
 /* One step of a climb from @below, which is NULL for a task. */
@@ -53,19 +51,19 @@ static __always_inline struct psi_node *climb_quickly(struct psi_node *from, u32
 						      u32 now, u32 *notify)
 {
 	struct psi_node *node;
-	u32 was;
+	u32 was, is;
 
 	while ((node = from->acct_parent)) {
 		if (unlikely(node->flags || is_streak(node, from)))
 			return from;
 
 		was = node->contrib;
-		node_count(node, *before, from->contrib, false);
+		is = node_count(node, *before, from->contrib, false);
 		note_source(node, from);
-		if (node->contrib == was)
+		if (is == was)
 			return NULL;
 
-		*notify |= node_update_states(node, now);
+		*notify |= node_update_states(node, is, now);
 		*before = was;
 		from = node;
 	}
@@ -139,20 +137,22 @@ static __always_inline bool node_account_both(struct psi_node *node, u32 prev_ol
 					      u32 next_old, u32 next_new, bool rare, u32 now,
 					      u32 *before, u32 *notify)
 {
+	u32 after;
+
 	*before = node->contrib;
 	if (prev_old == next_new && next_old == prev_new)
 		return false;
 
 	if (likely(prev_old == next_new)) {
-		node_count(node, next_old, prev_new, rare);
+		after = node_count(node, next_old, prev_new, rare);
 	} else {
 		node_count(node, prev_old, prev_new, rare);
-		node_count(node, next_old, next_new, rare);
+		after = node_count(node, next_old, next_new, rare);
 	}
-	if (node->contrib == *before)
+	if (after == *before)
 		return false;
 
-	*notify |= node_update_states(node, now);
+	*notify |= node_update_states(node, after, now);
 	return node->acct_parent;
 }
 

@@ -74,27 +74,36 @@ static void end_preempted(struct rq *rq, struct task_struct *p)
 	rq->psi.preempted = NULL;
 }
 
+/* All but a task that blocks on the CPU: no switch will count these. */
+static noinline void dequeue_account(struct rq *rq, struct task_struct *p, int flags)
+{
+	if (p->psi.flags & PSI_TASK_PREEMPTED)
+		end_preempted(rq, p);
+
+	if (flags & DEQUEUE_SLEEP) {
+		account_task(rq, p, sched_now(rq));
+	} else {
+		p->psi.flags &= ~PSI_TASK_THROTTLED;
+		unaccount_task(rq, p, sched_now(rq));
+	}
+}
+
 void __psi_dequeue(struct rq *rq, struct task_struct *p, int flags)
 {
 	if (flags & DEQUEUE_SAVE)
 		return;
 
-	if (unlikely(p->psi.flags & PSI_TASK_PREEMPTED))
-		end_preempted(rq, p);
+	if (flags & DEQUEUE_SLEEP) {
+		p->psi.flags &= ~(PSI_TASK_RUNNABLE | PSI_TASK_THROTTLED);
+		if (psi_waits_for_io(p))
+			p->psi.flags |= PSI_TASK_IOWAIT;
 
-	if (!(flags & DEQUEUE_SLEEP)) {
-		p->psi.flags &= ~PSI_TASK_THROTTLED;
-		unaccount_task(rq, p, sched_now(rq));
-		return;
+		/* The switch will count a task that has the CPU. */
+		if (likely((p->psi.flags & (PSI_TASK_ONCPU | PSI_TASK_PREEMPTED)) ==
+			   PSI_TASK_ONCPU))
+			return;
 	}
-
-	p->psi.flags &= ~(PSI_TASK_RUNNABLE | PSI_TASK_THROTTLED);
-	if (psi_waits_for_io(p))
-		p->psi.flags |= PSI_TASK_IOWAIT;
-
-	/* On the CPU, the switch will count it. */
-	if (!(p->psi.flags & PSI_TASK_ONCPU))
-		account_task(rq, p, sched_now(rq));
+	dequeue_account(rq, p, flags);
 }
 
 static noinline void switch_any(struct rq *rq, struct task_struct *prev,
@@ -150,7 +159,8 @@ static noinline void switch_tasks(struct rq *rq, struct task_struct *prev,
 
 /*
  * Both tasks are in one group, and @next contributes on the CPU what @prev did: all that
- * changes is which task waits, if any. Return: false if that is not so.
+ * changes is which task waits, if any. Return: false if that is not so. It is never so if
+ * either is a thread of PSI: that contributes nothing, and a task on the CPU something.
  */
 static __always_inline bool switch_in_group(struct rq *rq, struct task_struct *prev,
 					    struct task_struct *next)
@@ -169,7 +179,8 @@ static __always_inline bool switch_in_group(struct rq *rq, struct task_struct *p
 	set_contrib(rq, prev, off);
 	set_contrib(rq, next, oncpu);
 
-	write_change(rq, prev->psi.node, waiting, off, sched_now(rq));
+	if (waiting != off)
+		write_change(rq, prev->psi.node, waiting, off, sched_now(rq));
 	return true;
 }
 
@@ -200,6 +211,16 @@ static u64 irq_ns(struct rq *rq)
 {
 #ifdef CONFIG_IRQ_TIME_ACCOUNTING
 	return irq_time_read(cpu_of(rq));
+#else
+	return 0;
+#endif
+}
+
+/* The same for this CPU. With interrupts off nobody writes it, so no retry is needed. */
+static u64 irq_ns_here(void)
+{
+#ifdef CONFIG_IRQ_TIME_ACCOUNTING
+	return __this_cpu_read(cpu_irqtime.total);
 #else
 	return 0;
 #endif
@@ -240,14 +261,17 @@ static noinline void switch_after_irq(struct rq *rq, struct task_struct *prev,
 	__psi_switch(rq, prev, next);
 }
 
+/* @rq is this CPU's. Threads of PSI come late, as switch_in_group() is false for them. */
 void __psi_switch(struct rq *rq, struct task_struct *prev,
 		  struct task_struct *next)
 {
-	if (unlikely(rq->psi.irq_ns != irq_ns(rq)))
+	if (unlikely(rq->psi.irq_ns != irq_ns_here()))
 		switch_after_irq(rq, prev, next);
+	else if (switch_in_group(rq, prev, next))
+		return;
 	else if (unlikely((prev->psi.flags | next->psi.flags) & PSI_TASK_KTHREAD))
 		switch_kthread(rq, prev, next);
-	else if (!switch_in_group(rq, prev, next))
+	else
 		switch_tasks(rq, prev, next);
 }
 
@@ -364,7 +388,8 @@ static __always_inline void toggle_current(u8 flags, u32 old, u32 new, enum psi_
 	p->psi.flags ^= flags;
 	if (likely(p->psi.contrib == old && psi_task_contrib(p->psi.flags) == new)) {
 		set_contrib(rq, p, new);
-		write_change_bits(rq, p->psi.node, old, new, now, old != new);
+		if (old != new)
+			write_change_bits(rq, p->psi.node, old, new, now, true);
 	} else {
 		account_current(rq, now);
 	}

@@ -167,7 +167,7 @@ static void __init psi_node_setup(void)
  *
  * Return: contrib bits.
  */
-u8 psi_task_contrib(u8 flags)
+u32 psi_task_contrib(u8 flags)
 {
 	return psi_contrib_of[flags];
 }
@@ -398,13 +398,13 @@ static __always_inline void count_rare(struct psi_node *node, u32 come, u32 *gon
 }
 
 /*
- * Count one contributor and update node->contrib. The node does not follow, so that its
- * flags can be overwritten without being read. @rare: PSI_RARE_BITS may change. If they
- * do not, they do not change in any node above, either.
+ * Count one contributor. The node does not follow, so that its flags can be overwritten
+ * without being read. @rare: PSI_RARE_BITS may change. If they do not, they do not change in
+ * any node above, either. Return: the new node->contrib.
  */
-static __always_inline void node_count(struct psi_node *node, u32 old, u32 new, bool rare)
+static __always_inline u32 node_count(struct psi_node *node, u32 old, u32 new, bool rare)
 {
-	u32 diff = old ^ new, come, gone;
+	u32 diff = old ^ new, come, gone, contrib;
 
 	if (IS_ENABLED(CONFIG_PSI_DEBUG))
 		WARN_ON_ONCE(!rare && diff & PSI_RARE_BITS);
@@ -420,21 +420,24 @@ static __always_inline void node_count(struct psi_node *node, u32 old, u32 new, 
 	count_bit(node, PSI_COUNT_PRODUCTIVE, come, &gone);
 	count_bit(node, PSI_COUNT_WAITING, come, &gone);
 
-	node->contrib = (node->contrib & ~gone) | new;
+	contrib = (node->contrib & ~gone) | new;
+	node->contrib = contrib;
+	return contrib;
 }
 
 /*
- * Derive the states from a new node->contrib. Return, here and below: mask of states that
- * begin and are in psi_node::notify.
+ * Derive the states from node->contrib, which is @contrib now. Return, here and below: mask of
+ * states that begin and are in psi_node::notify.
  */
-static __always_inline u32 node_update_states(struct psi_node *node, u32 now)
+static __always_inline u32 node_update_states(struct psi_node *node, u32 contrib, u32 now)
 {
-	u32 was = node->states, is = psi_states(node->contrib);
-	u32 diff = is ^ was, begun, left;
+	u32 was = node->states, is = psi_states_of[contrib], begun, diff, left;
 
+	/* Keep the compiler from computing with 16 bits, which takes more instructions. */
+	OPTIMIZER_HIDE_VAR(is);
+	diff = is ^ was;
 	if (!diff)
 		return 0;
-	OPTIMIZER_HIDE_VAR(diff);
 	begun = diff & is;
 
 	for (left = begun; left; left &= left - 1)
@@ -454,10 +457,9 @@ static __always_inline bool is_rare(u32 old, u32 new)
 /* Account a change of bits that are not rare in a node that counts, and only there. */
 static __always_inline u32 node_account(struct psi_node *node, u32 old, u32 new, u32 now)
 {
-	u32 before = node->contrib;
+	u32 before = node->contrib, after = node_count(node, old, new, false);
 
-	node_count(node, old, new, false);
-	return node->contrib == before ? 0 : node_update_states(node, now);
+	return after == before ? 0 : node_update_states(node, after, now);
 }
 
 #include "psi_climb.c"
