@@ -203,28 +203,32 @@ static noinline void switch_kthread(struct rq *rq, struct task_struct *prev,
 	switch_tasks(rq, owner, next);
 }
 
+#ifdef CONFIG_IRQ_TIME_ACCOUNTING
 /*
  * Not rq->prev_irq_time: what an interrupt takes after it has woken a task on an idle CPU
  * gets there only when that task runs.
  */
 static u64 irq_ns(struct rq *rq)
 {
-#ifdef CONFIG_IRQ_TIME_ACCOUNTING
 	return irq_time_read(cpu_of(rq));
-#else
-	return 0;
-#endif
 }
 
 /* The same for this CPU. With interrupts off nobody writes it, so no retry is needed. */
 static u64 irq_ns_here(void)
 {
-#ifdef CONFIG_IRQ_TIME_ACCOUNTING
 	return __this_cpu_read(cpu_irqtime.total);
-#else
-	return 0;
-#endif
 }
+#else
+static u64 irq_ns(struct rq *rq)
+{
+	return 0;
+}
+
+static u64 irq_ns_here(void)
+{
+	return 0;
+}
+#endif
 
 /* Account interrupt time to the task on the CPU. */
 static void take_irq_time(struct rq *rq, struct task_struct *p)
