@@ -167,7 +167,7 @@ static void __init psi_node_setup(void)
  *
  * Return: contrib bits.
  */
-u32 psi_task_contrib(u8 flags)
+u8 psi_task_contrib(u8 flags)
 {
 	return psi_contrib_of[flags];
 }
@@ -178,7 +178,7 @@ u32 psi_task_contrib(u8 flags)
  *
  * Return: mask of enum psi_state.
  */
-u16 psi_states(u8 contrib)
+u16 psi_states(u32 contrib)
 {
 	return psi_states_of[contrib];
 }
@@ -431,7 +431,7 @@ static __always_inline u32 node_count(struct psi_node *node, u32 old, u32 new, b
  */
 static __always_inline u32 node_update_states(struct psi_node *node, u32 contrib, u32 now)
 {
-	u32 was = node->states, is = psi_states_of[contrib], begun, diff, left;
+	u32 was = node->states, is = psi_states(contrib), begun, diff, left;
 
 	/* Keep the compiler from computing with 16 bits, which takes more instructions. */
 	OPTIMIZER_HIDE_VAR(is);

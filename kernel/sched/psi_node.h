@@ -257,8 +257,8 @@ static inline u32 psi_node_count(const struct psi_node *node, int bit)
 	return (node->rare >> (bit * PSI_RARE_SHIFT)) & PSI_RARE_MAX;
 }
 
-u32 psi_task_contrib(u8 flags);
-u16 psi_states(u8 contrib);
+u8 psi_task_contrib(u8 flags);
+u16 psi_states(u32 contrib);
 void psi_node_init(struct psi_node *node, struct psi_node *parent);
 bool psi_node_change(struct psi_change c, u32 now);
 bool psi_node_switch(struct psi_change prev, struct psi_change next, u32 now);
