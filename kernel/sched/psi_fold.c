@@ -23,10 +23,9 @@
  * to psi_avgs.c, and reaches nodes and runqueues by psi_cpu.h.
  *
  * Locking: the thread owns psi_group::fold and psi_node::folded, and writes them under
- * psi_group::seq, a few CPUs at a time. (psi_fold_detach(), which may take over what the thread
- * has not got to, can clear psi_fold::sure.) psi_fold_lock (may sleep) protects the lists of
- * groups and what is in them; a group cannot be freed while it is held. It is never held
- * for longer than it takes to fold one group. Order: psi_fold_lock, rq lock.
+ * psi_group::seq, a few CPUs at a time. psi_fold_lock (may sleep) protects the lists of groups
+ * and what is in them; a group cannot be freed while it is held. It is never held for longer
+ * than it takes to fold one group. Order: psi_fold_lock, rq lock.
  */
 #include <linux/cleanup.h>
 #include <linux/cpumask.h>
@@ -296,13 +295,6 @@ static bool take_one_pending(void)
 	return true;
 }
 
-static void distrust(struct psi_group *group)
-{
-	change_begin(group);
-	group->fold.sure = false;
-	change_end(group);
-}
-
 static void sample_later(struct psi_group *group)
 {
 	list_move_tail(&group->to_sample, group->fold.sure ? &psi_rare_list : &psi_sample_list);
@@ -334,9 +326,6 @@ static bool take_one_stalled(void)
 	if (!node)
 		return false;
 	group = llist_entry(node, struct psi_group, sample_pending);
-	/* After a period in which nothing has happened the group may be different. */
-	if (group->fold.sure && local_clock() > group->fold.at + PSI_PERIOD_NS + PSI_SLACK_NS)
-		distrust(group);
 	sample_later(group);
 	/* No CPU is active any more, and fold_one(), which ends sampling, has been there. */
 	if (!atomic_read(&group->queued))
