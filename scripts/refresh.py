@@ -7,7 +7,7 @@ from itertools import chain, count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from commits import (BASES, MADE, TOP, Refusal, check, commits, joined, kernel_file,
+from commits import (BASES, MADE, TOP, Refusal, check, commits, entries, joined, kernel_file,
                      kernel_version, mode, ours_by_name, refuse_unfinished, repository, run,
                      series, settle, title, variant)
 
@@ -95,16 +95,21 @@ def difference(git, commit, path):
 
 
 def new_entries(git, commit):
-    """The entries of MAINTAINERS that a commit adds, or adds to, by title"""
+    """The entries of MAINTAINERS that a commit adds, or adds to, by title.
+
+    Lines of ours stay, also those that the kernel's entry has.
+    """
+    ours = entries()
     before, after = (git("cat-file", "blob", id).split("\n\n")
                      for id in commit.changes["MAINTAINERS"][2:4])
     known = {title(part): part for part in before if title(part)}
     added = {}
     for part in [part for part in after if title(part)]:
-        was = known.get(title(part), "").splitlines()
-        if part.splitlines() != was:
-            added[title(part)] = "\n".join(
-                part.splitlines()[:1] + [line for line in part.splitlines()[1:] if line not in was])
+        was, lines = known.get(title(part), "").splitlines(), part.splitlines()
+        if lines != was:
+            kept = ours.get(f"MAINTAINERS: {lines[0]}", "").splitlines()
+            added[title(part)] = "\n".join(lines[:1] + [
+                line for line in lines[1:] if line not in was or line in kept])
     again = [known[title(part)] if title(part) in known else part for part in after
              if title(part) in known or title(part) not in added]
     if again != before or any(joined(known[name], entry) not in after
