@@ -385,7 +385,7 @@ void psi_fold_next(struct psi_fold *fold, bool sampled)
 	struct psi_samples *samples = &fold->samples;
 
 	fold->stalled = false;
-	fold->sure = sampled && fold->doubt <= PSI_DOUBT_NS;
+	fold->sure = fold->doubt <= PSI_DOUBT_NS;
 	fold->doubt = 0;
 	if (!sampled) {
 		*samples = (struct psi_samples) { };

@@ -87,8 +87,8 @@ struct psi_stall {
  * @seen:     taken since; of no use if nothing has run
  * @stalled:  something has stalled in this period
  * @doubt:    how much of the growth of totals in this period depends on samples, ns
- * @sure:     it was at most PSI_DOUBT_NS in the last period, and is in this one; may be old
- *	      while the group is idle
+ * @sure:     it was at most PSI_DOUBT_NS in the last period with activity, as where nothing
+ *	      has stalled, and is in this one
  * @periods_sampled: for how many periods it has been sampled; 2 stands for more as well
  * @is_system: the system's, which is never "full" of cpu
  */

@@ -33,7 +33,7 @@ struct model_load {
 	void		(*step)(struct model *m, const struct model_load *l, unsigned int t);
 	int		cpus, tasks;
 	int		busy, stalled, move;	/* percent */
-	unsigned int	mean;			/* ms */
+	unsigned int	mean, turn;		/* ms */
 };
 
 static unsigned int model_random(struct model *m, unsigned int below)
@@ -64,11 +64,19 @@ static void model_wander(struct model *m, const struct model_load *l, unsigned i
 	m->cpu[task->cpu] = t % 10 < l->stalled / 10 ? STALLED : BUSY;
 }
 
-/* In every other 10 s it is stalled so little that samples make no difference. */
+/* In every other turn it is stalled so little that samples make no difference. */
 static void model_by_turns(struct model *m, const struct model_load *l, unsigned int t)
 {
 	model_wander(m, l, t);
-	if (t / 10000 % 2 && t % 200)
+	if (t / l->turn % 2 && t % 200)
+		m->cpu[m->task[0].cpu] = BUSY;
+}
+
+/* In every other turn it is not stalled at all: not sampled, either. */
+static void model_now_and_then(struct model *m, const struct model_load *l, unsigned int t)
+{
+	model_wander(m, l, t);
+	if (t / l->turn % 2)
 		m->cpu[m->task[0].cpu] = BUSY;
 }
 
@@ -131,7 +139,11 @@ static const struct model_load model_loads[] = {
 	{ "R-4 one that wanders, 200 moves a second", model_wander, 4, .stalled = 70, .mean = 5 },
 	{ "R-4 one that wanders over 64 CPUs", model_wander, 64, .stalled = 70, .mean = 125 },
 	{ "R-4 one that stalls by turns, and wanders", model_by_turns, 4,
-	  .stalled = 70, .mean = 50 },
+	  .stalled = 70, .mean = 50, .turn = 10000 },
+	{ "R-4 one that stalls now and then, and wanders", model_now_and_then, 4,
+	  .stalled = 70, .mean = 50, .turn = 10000 },
+	{ "R-4 the same, 200 moves a second, every 5 s", model_now_and_then, 4,
+	  .stalled = 70, .mean = 5, .turn = 2500 },
 	{ "R-4 4 CPUs in bursts together", model_bursts, 4, .busy = 10, .mean = 200 },
 	{ "R-4 16 tasks on 16 CPUs, 10 % busy", model_tasks, 16, 16, 10, 30, 30, 20 },
 	{ "R-4 a hog, and bursts on another CPU", model_hog, .busy = 5, .mean = 200 },
@@ -192,7 +204,7 @@ static void pressure_is_the_truth(struct kunit *test)
 	unsigned int t, step, sample = 20, active;
 	u64 active_cpus = 0;		/* in this period */
 	int c, busy, stalled;
-	bool is_fold;
+	bool is_fold, sampled = false;	/* from the first stall on, until a period without */
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	KUNIT_ASSERT_NOT_NULL(test, times);
@@ -204,6 +216,7 @@ static void pressure_is_the_truth(struct kunit *test)
 		l->step(m, l, t);
 		stalled = model_count(m, &busy);
 		truth += stalled * 1000;	/* ns of 1 ms */
+		sampled |= stalled;
 		for (c = 0; c < MODEL_CPUS; c++) {
 			times[c][PSI_NONIDLE] += m->cpu[c] ? 1000 : 0;
 			times[c][PSI_MEM_SOME] += m->cpu[c] == STALLED ? 1000 : 0;
@@ -211,14 +224,15 @@ static void pressure_is_the_truth(struct kunit *test)
 		}
 		t++;
 		active = hweight64(active_cpus);
-		is_fold = t == sample &&
+		is_fold = t == sample && sampled &&
 			  (fold.sure || psi_sample_is_fold(&fold, active, model_ns(t), 0));
-		if (is_fold || (t == sample && psi_sample_is_due(&fold)))
+		if (is_fold || (t == sample && sampled && psi_sample_is_due(&fold)))
 			psi_fold_sample(&fold, busy);
 		if (is_fold || !(t % MODEL_PERIOD))
 			model_fold(&fold, times, t);
 		if (!(t % MODEL_PERIOD)) {
-			psi_fold_next(&fold, true);
+			sampled = fold.stalled;
+			psi_fold_next(&fold, sampled);
 			active_cpus = 0;
 		}
 		step = fold.sure ? 200 : 25;

@@ -243,48 +243,47 @@ static enum psi_result killed_in_time(void)
 }
 
 /*
- * A system that is next to idle, and stalls for a moment each second: two tasks want the same
- * CPU at once, one is on another CPU. Something else may run besides, but not all the time: the
- * least of some windows counts.
+ * A system that is next to idle, and stalls for a moment each second, or so rarely that periods
+ * go by without a stall: two tasks want the same CPU at once, one is on another CPU. Something
+ * else may run besides, but not all the time.
  */
-#define BLINK_S		4
+#define BLINKS		4
 #define BLINK_WINDOWS	5
-#define BLINK_SAMPLES	(5 * BLINK_S)
-#define BLINK_FOLDS	(BLINK_S / 2)
 
-static void blink(void *unused)
+static void blink(void *every_ms)
 {
+	__u64 every_ns = *(int *)every_ms * NSEC_PER_MSEC;
+
 	for (;;) {
-		sleep_until(now_ns() / NSEC_PER_SEC * NSEC_PER_SEC + NSEC_PER_SEC);
+		sleep_until(now_ns() / every_ns * every_ns + every_ns);
 		burn_ms(1);
 	}
 }
 
-static enum psi_result sampled_rarely(void)
+static enum psi_result sampled_rarely(const void *arg)
 {
-	unsigned long from, woken, least = ULONG_MAX, most = 0;
+	int every_ms = *(const int *)arg, window_ms = BLINKS * every_ms, often = 0, i;
+	unsigned long woken, most = 5 * window_ms / 1000 + window_ms / 2000 + 5;
 	struct psi_sample before, after;
 	pid_t thread = find_task("psi_fold");
-	int i;
 
 	REQUIRE(thread, "no thread psi_fold");
-	start_load(1, blink, NULL);
-	start_load(1, blink, NULL);
-	start_load(2, blink, NULL);
+	start_load(1, blink, &every_ms);
+	start_load(1, blink, &every_ms);
+	start_load(2, blink, &every_ms);
 	sleep_ms(5000);
 	for (i = 0; i < BLINK_WINDOWS; i++) {
 		EXPECT(!psi_read(PSI_CPU, &before), "cannot be read");
-		from = voluntary_switches(thread);
-		sleep_ms(BLINK_S * 1000);
-		woken = voluntary_switches(thread) - from;
+		woken = voluntary_switches(thread);
+		sleep_ms(window_ms);
+		woken = voluntary_switches(thread) - woken;
 		EXPECT(!psi_read(PSI_CPU, &after), "cannot be read");
-		EXPECT(after.some.total - before.some.total >= BLINK_S * 300, "no stall to tell");
-		least = woken < least ? woken : least;
-		most = woken > most ? woken : most;
+		EXPECT(after.some.total - before.some.total >= BLINKS * 300, "no stall to tell");
+		psi_note("psi_fold has run %lu times in %d ms", woken, window_ms);
+		EXPECT(woken >= BLINKS, "hardly ever");
+		often += woken > most;
 	}
-	psi_note("psi_fold has run %lu to %lu times in %d s", least, most, BLINK_S);
-	EXPECT(least <= BLINK_SAMPLES + BLINK_FOLDS + 5, "not five times a second");
-	EXPECT(least >= BLINK_SAMPLES / 2, "hardly ever");
+	EXPECT(often <= BLINK_WINDOWS / 2, "not five times a second");
 	return PSI_PASS;
 }
 
@@ -332,7 +331,10 @@ static const struct psi_case cases[] = {
 	{ "R-4 R-17 cpu, one task that is moved, watched", CASE(2, MOVED, true), .min_cpus = 2 },
 	{ "R-4 R-5 a service that bloats and wanders is killed when it should be",
 	  killed_in_time, 4 },
-	{ "R-4 a system that hardly stalls is sampled five times a second", sampled_rarely, 3 },
+	{ "R-4 a system that hardly stalls is sampled five times a second",
+	  .min_cpus = 3, .run_with = sampled_rarely, .arg = &(const int) { 1000 } },
+	{ "R-4 the same, and not at all in every other period",
+	  .min_cpus = 3, .run_with = sampled_rarely, .arg = &(const int) { 4500 } },
 	{ "R-4 kernel.psi_interval_weights is 0 or 1, and 1 the usual sum", the_usual_sum, 4 },
 };
 
