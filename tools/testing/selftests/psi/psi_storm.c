@@ -39,7 +39,7 @@ static const struct deed deeds[NR_DEEDS] = {
 	[TRIGGERS]	= { "triggers", { ENOENT, ENODEV, EOPNOTSUPP } },
 	[READS]		= { "reads", { ENOENT, ENODEV, EOPNOTSUPP } },
 	[TOGGLES]	= { "groups off and on", { ENOENT, ENODEV } },
-	[MAKES]		= { "groups made", { EEXIST, ENOENT } },
+	[MAKES]		= { "groups made", { EEXIST, ENOENT, ENOMEM } },	/* of the parent */
 	[REMOVALS]	= { "groups removed", { EBUSY, ENOENT } },
 	[CLONES]	= { "clones", { ENOENT, ENODEV, EBUSY, EOPNOTSUPP } },
 	[MOVES]		= { "moves", { ENOENT, ENODEV, ESRCH, EBUSY, EOPNOTSUPP } },
@@ -284,6 +284,38 @@ static void all_on(void)
 	remove_all_groups();
 }
 
+/*
+ * Two tasks want CPU 0, so one always waits. Both do only while neither runs: when the kernel's
+ * own workers are on it, which may clean up after the storm for long. (Nor does one run in the
+ * time of interrupts, which is not "full".)
+ */
+static void expect_contention(const char *where)
+{
+	pid_t pid[2] = {
+		start_in_group(where, 0, spin, NULL), start_in_group(where, 0, spin, NULL),
+	};
+	struct psi_sample from, to;
+	struct psi_share share;
+	__u64 ran_ns = 0;
+	double neither;
+	size_t i;
+
+	sleep_ms(200);
+	for (i = 0; i < ARRAY_SIZE(pid); i++)
+		ran_ns -= task_times(pid[i]).ran_ns;
+	EXPECT(!read_group(where, PSI_CPU, &from), "cannot be read");
+	sleep_ms(1000);
+	EXPECT(!read_group(where, PSI_CPU, &to), "cannot be read");
+	for (i = 0; i < ARRAY_SIZE(pid); i++)
+		ran_ns += task_times(pid[i]).ran_ns;
+
+	share = psi_share(&from, &to);
+	neither = 100 - ran_ns / 1e7 / share.seconds;
+	psi_note("cpu some %.2f %% full %.2f %%, neither has run for %.2f %%", share.some,
+		 share.full, neither);
+	EXPECT(close_to(share.some, 100, 3) && share.full < neither + 3, "not the truth");
+}
+
 static enum psi_result everything_at_once(void)
 {
 	static void (* const racers[])(void *) = {
@@ -311,10 +343,7 @@ static enum psi_result everything_at_once(void)
 
 	group[0] = make_group(NULL, "after");
 	pin_to_cpu(online_cpus() - 1);
-	start_in_group(group[0], 0, spin, NULL);
-	start_in_group(group[0], 0, spin, NULL);
-	sleep_ms(200);
-	expect_share(group[0], PSI_CPU, 100, 0, 1000, 3);
+	expect_contention(group[0]);
 	stop_all_loads();
 	expect_still(group[0]);
 	return PSI_PASS;
