@@ -14,7 +14,6 @@
 
 #define NUMBER_SIZE	16
 #define RANGE_SIZE	(2 * NUMBER_SIZE)
-#define LOW_PERMILLE	500	/* with less running time, the kernel log warns, too */
 
 /* Format a number with three digits and a unit; "-" if it is not known. */
 static const char *number_text(double number, double unit, const char *units, char *text)
@@ -286,13 +285,13 @@ static void show_moves(struct report *report, const struct state *state)
 
 static void show_event(struct report *report, const struct event *event)
 {
-	const struct figure *figure = event->figure, *running = &figure[RUNNING_PERMILLE];
+	const struct figure *figure = event->figure;
 	char cell[ARRAY_SIZE(event_columns)][sizeof(event->name)];
 	struct line *line = new_line(report, NULL);
 	size_t i;
 
 	snprintf(cell[0], sizeof(cell[0]), "%.17s", event->name);
-	pct(pct_of(running), cell[1]);
+	pct(pct_of(&figure[RUNNING_PERMILLE]), cell[1]);
 	snprintf(cell[2], sizeof(cell[2]), figure[PERIOD].known ? "%.0f" : "-",
 		 figure_value(&figure[PERIOD]));
 	count(figure[EVENT_SAMPLES].per_s, cell[3]);
@@ -302,7 +301,7 @@ static void show_event(struct report *report, const struct event *event)
 	count(figure[EVENT_THROTTLED].per_s, cell[6]);
 	for (i = 0; i < ARRAY_SIZE(event_columns); i++)
 		append(report, line, "%*s", event_columns[i].width, cell[i]);
-	if (running->known && running->value < LOW_PERMILLE)
+	if (is_short_of_counters(event))
 		line->kind = WARNING;
 	show_history(line, &event->running, 1000);
 }

@@ -21,7 +21,7 @@ struct screen {
 	bool			quit;
 };
 
-static void draw_status(const struct screen *screen)
+static void draw_status(const struct screen *screen, int y)
 {
 	const struct state *state = screen->state;
 	char clock[16], delay[16], text[128];
@@ -32,7 +32,7 @@ static void draw_status(const struct screen *screen)
 		 screen->paused ? " (paused)" : "", state->source[0] ? "by " : "",
 		 state->source);
 	attrset(A_BOLD);
-	put(0, 0, COLS, text);
+	put(y, 0, COLS, text);
 }
 
 /* Without a scale, the highest visible value makes a full bar. */
@@ -76,15 +76,14 @@ static void draw_report(const struct screen *screen)
 	}
 }
 
-static void draw_foot(const struct screen *screen)
+static void draw_foot(void)
 {
 	static const char keys[] = "h help  p pause  < > faster, slower  q quit";
-	const char *note = state_note(screen->state);
 
 	if (LINES < 3)
 		return;
-	attrset(note ? A_BOLD : A_DIM);
-	put(LINES - 1, 0, COLS, note ?: COLS < (int)sizeof(keys) ? "h help  q quit" : keys);
+	attrset(A_DIM);
+	put(LINES - 1, 0, COLS, COLS < (int)sizeof(keys) ? "h help  q quit" : keys);
 }
 
 static void draw_help(void)
@@ -112,15 +111,27 @@ static void draw_help(void)
 		put(2 + i, 0, COLS, lines[i]);
 }
 
+/* What is missing comes first. Else there is an empty line below the status. */
+static void draw_head(const struct screen *screen)
+{
+	const char *note = state_note(screen->state);
+
+	draw_status(screen, note ? 1 : 0);
+	if (!note)
+		return;
+	attrset(attr_medium);
+	put(0, 0, COLS, note);
+}
+
 static void draw(const struct screen *screen)
 {
 	erase();
 	if (screen->help) {
 		draw_help();
 	} else {
-		draw_status(screen);
+		draw_head(screen);
 		draw_report(screen);
-		draw_foot(screen);
+		draw_foot();
 	}
 	refresh();
 }

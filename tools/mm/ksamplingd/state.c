@@ -95,6 +95,8 @@ void state_init(struct state *state, const char *root)
 	int i;
 
 	*state = (struct state) { .root = root };
+	state->had_counters_s = now_s();
+	state->had_quota_s = now_s();
 	for (i = 0; i < NR_KNOBS; i++)
 		file_init(&state->knob_file[i], root, "/proc/sys/vm/ksamplingd/%s", knob_names[i]);
 	file_init(&state->status_file, root, "/sys/kernel/debug/ksamplingd/status");
@@ -235,32 +237,5 @@ void state_read(struct state *state)
 	read_vmstat(state);
 	tiers_read(state);
 	add_histories(state);
-}
-
-/**
- * state_note - say why something is missing
- * @state: after state_read()
- *
- * Return: the reason and what to do about it, in one line; NULL if nothing is missing.
- */
-const char *state_note(const struct state *state)
-{
-	if (!state->present)
-		return "this kernel has no ksamplingd: build one with CONFIG_KSAMPLINGD";
-	switch (state->status_error) {
-	case 0:
-		break;
-	case ENOENT:
-		return "debugfs is not mounted: mount -t debugfs none /sys/kernel/debug";
-	case EACCES:
-	case EPERM:
-		return "only root sees the samples: run as root";
-	default:
-		return "the status in /sys/kernel/debug/ksamplingd cannot be read";
-	}
-	if (!state_is_on(state))
-		return "ksamplingd is off: echo 1 >/proc/sys/vm/ksamplingd/enabled";
-	if (!strcmp(state->source, "none"))
-		return "no source of samples: see dmesg, and /proc/sys/vm/ksamplingd/source";
-	return NULL;
+	note_round(state);
 }

@@ -139,6 +139,7 @@ struct state {
 	double		round_s;
 	double		span_s;		/* since the previous round; 0: there is none */
 	double		date_s;		/* of the round, in seconds since 1970 */
+	double		had_counters_s, had_quota_s;	/* last time that there was enough */
 
 	bool		present;	/* the kernel has ksamplingd */
 	int		status_error;	/* errno of reading the status; 0: none */
@@ -167,8 +168,12 @@ struct state {
 void state_init(struct state *state, const char *root);
 void state_read(struct state *state);
 bool state_is_on(const struct state *state);
-const char *state_note(const struct state *state);
 double sum_per_s(const struct figure *figures, int nr);
+
+/* note.c */
+bool is_short_of_counters(const struct event *event);
+void note_round(struct state *state);
+const char *state_note(const struct state *state);
 
 /* tiers.c */
 void tiers_init(struct state *state);

@@ -264,7 +264,7 @@ def test_notes(fake):
 
     fake.state["source"] = "none"
     fake.told()
-    note("/proc/sys/vm/ksamplingd/source")
+    note("no PMU", "dmesg", "/proc/sys/vm/ksamplingd/source")
     fake.state |= {"source": "pebs", "enabled": 0}
     fake.told()
     fake.knob("enabled", 0)
@@ -280,6 +280,37 @@ def test_notes(fake):
     fake.remove(lib.KNOBS)
     found = note("CONFIG_KSAMPLINGD")
     assert found["enabled"] is None, found
+
+
+def test_shortage(fake):
+    """what there is not enough of for 10 s is told with what to do: tiers, CPU time, counters"""
+    rounds = fake.follow("-d", "4s")
+
+    def after(number, lost=0, running=1000, **state):
+        fake.state |= state
+        fake.events["stores"]["running_permille"] = running
+        for _ in range(number):
+            fake.told(ksamplingd_lost=fake.vm["ksamplingd_lost"] + lost)
+            note = rounds.round()[0]["note"]
+        return note
+
+    # Samples may be lost before the quota is used, and a quota that is met is as it should be.
+    for fine in {"lost": 9}, {"use_permille": 35}, {"use_permille": 29, "sleep_us": 100000}:
+        assert after(4, **fine) is None, fine
+    for up in ({"use_permille": 30}, {"use_permille": 30, "sleep_us": 2000, "lost": 1},
+               {"use_permille": 36}):
+        assert after(2, **up) is None, "not for 10 s yet"
+        assert "quota_permille" in after(1, **up), up
+        assert after(1, use_permille=29) is None, up
+    fake.knob("quota_permille", 80)
+    assert after(4, use_permille=90) is None and "quota" in after(3, use_permille=91)
+    fake.knob("quota_permille", "0 ")
+    assert after(4) is None, "no quota is not used up"
+    assert after(4, running=500) is None and after(2, running=499) is None
+    assert "end perf" in after(1, running=499)
+    fake.remove(f"{lib.TIERS}/memory_tier22")
+    assert "no slow tier" in after(1) and "no slow tier" in after(2, running=0)
+    assert "end perf" in after(1, running=0)
 
 
 def test_no_permission(fake):

@@ -100,16 +100,17 @@ def test_keys(fake):
 
 
 def test_notes(fake):
-    """what is missing is in the last line until it is there"""
+    """what is missing is in the first line until it is there, and the keys in the last one"""
     fake.knob("enabled", 0)
     terminal = fake.terminal()
-    text = terminal.until(r"^ksamplingd is off: echo 1")
+    text = terminal.until(r"\Aksamplingd is off: echo 1.*\nksamplingd-top (.*\n)*h help .* q quit$")
     assert re.search(r"^4 fast +0 +- ", text, re.M) and "100.0%" not in text, text
     fake.knob("enabled", 1)
     text = terminal.round()
-    assert re.search(r"^loads +100\.0%", text, re.M) and "is off" not in text, text
+    assert re.search(r"\Aksamplingd-top .*\n\nTIER ", text) and "is off" not in text, text
+    assert re.search(r"^loads +100\.0%", text, re.M), text
     fake.remove(lib.KNOBS)
-    text = fake.terminal().until(r"^this kernel has no ksamplingd")
+    text = fake.terminal().until(r"\Athis kernel has no ksamplingd")
     assert re.search(r"^22 slow +1 ", text, re.M) and "quota" not in text, text
 
 
