@@ -166,7 +166,8 @@ deb-tools: ## packages of psitop, psi-wait and ksamplingd-top alone, for any ker
 
 test-deb-tools: deb-tools ## install, use and remove them in a Debian 12 and a Debian 13
 	@$(part) deb-tools "packages of the tools" scripts/test/deb-tools || true
-	@$(call tally,deb-tools)
+	@$(part) static-tools "static programs, kernels of Debian" scripts/test/static-tools || true
+	@$(call tally,deb-tools static-tools)
 
 release: deb ## build/release: what a version consists of, with checksums
 	@$(MAKE) --no-print-directory patch BASES=all
