@@ -13,8 +13,8 @@
  *
  *  - The nodes of a group contribute to acct_group of the parent.
  *  - The tasks of a group count in acct_group of the group once they have been visited,
- *    awake or not. A task that exits may be missed. It stays where it is, which is above
- *    the group, or the group itself: right for all that are on.
+ *    awake or not. A task that exits may be missed. It stays where it is: above the
+ *    group (nowhere, if that is the root's), or in the group itself.
  *
  * Locking: psi_group::acct_group and the parents of nodes change under cgroup_mutex. File
  * operations need it only for the switch: kernfs keeps the cgroup, and the listener of

@@ -313,9 +313,9 @@ static void add_task(struct rq *rq, struct task_struct *p)
 	if (task_cpu(p) != cpu)
 		fail(cpu, "%s/%d is on CPU %d, and counted", p->comm, p->pid, task_cpu(p));
 
-	/* A task that exits may have been missed when a group was switched. */
-	if (p->flags & PF_EXITING && p->psi.node)
-		group = p->psi.node->group;
+	/* A task that exits may have been missed when a group was switched, the root as well. */
+	if (p->flags & PF_EXITING)
+		group = p->psi.node ? p->psi.node->group : NULL;
 	else
 		group = next_on(group);
 	if (p->psi.node != node_of(group, cpu))
