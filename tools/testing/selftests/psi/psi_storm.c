@@ -291,23 +291,19 @@ static void all_on(void)
  */
 static void expect_contention(const char *where)
 {
-	pid_t pid[2] = {
-		start_in_group(where, 0, spin, NULL), start_in_group(where, 0, spin, NULL),
-	};
+	pid_t one = start_in_group(where, 0, spin, NULL);
+	pid_t other = start_in_group(where, 0, spin, NULL);
 	struct psi_sample from, to;
 	struct psi_share share;
-	__u64 ran_ns = 0;
 	double neither;
-	size_t i;
+	__u64 ran_ns;
 
 	sleep_ms(200);
-	for (i = 0; i < ARRAY_SIZE(pid); i++)
-		ran_ns -= task_times(pid[i]).ran_ns;
+	ran_ns = task_times(one).ran_ns + task_times(other).ran_ns;
 	EXPECT(!read_group(where, PSI_CPU, &from), "cannot be read");
 	sleep_ms(1000);
 	EXPECT(!read_group(where, PSI_CPU, &to), "cannot be read");
-	for (i = 0; i < ARRAY_SIZE(pid); i++)
-		ran_ns += task_times(pid[i]).ran_ns;
+	ran_ns = task_times(one).ran_ns + task_times(other).ran_ns - ran_ns;
 
 	share = psi_share(&from, &to);
 	neither = 100 - ran_ns / 1e7 / share.seconds;
