@@ -18,8 +18,8 @@
  * subtracted when it begins, and its end added when it ends; in between, the time of
  * the reading stands for the end.
  *
- * A shard serves 8 CPUs, because there are many groups, of which few stall on many CPUs
- * at once: 64 bytes a CPU, where a node has 128. Shards are allocated with the group, as
+ * A shard serves 16 CPUs, because there are many groups, of which few stall on many CPUs
+ * at once: 28 bytes a CPU, where a node has 128. Shards are allocated with the group, as
  * nothing can be allocated where a stall begins.
  *
  * All but the end of this file is pure: it knows no tasks, and is told the time. That is the

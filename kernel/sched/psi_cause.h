@@ -17,7 +17,7 @@
 #define PSI_NR_CAUSES		(PSI_CAUSE_LAST)	/* PSI_CAUSE_NONE is none */
 
 /* CPUs that write to the same cache lines. */
-#define PSI_CPUS_PER_SHARD	8
+#define PSI_CPUS_PER_SHARD	16
 
 /**
  * struct psi_cause_sum - sections of one cause
