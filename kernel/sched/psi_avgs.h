@@ -109,8 +109,8 @@ struct psi_fold {
 };
 
 /*
- * Groups are sampled once in each PSI_SAMPLE_NS, or PSI_RARE_SAMPLE_NS where samples make
- * little difference: at most a percent of a period.
+ * Groups are sampled once in each PSI_SAMPLE_NS, or PSI_RARE_SAMPLE_NS; see
+ * psi_sample_is_rare(). Samples make little difference if it is at most PSI_DOUBT_NS a period.
  */
 #define PSI_SAMPLE_NS		(25 * NSEC_PER_MSEC)
 #define PSI_RARE_SAMPLE_NS	(8 * PSI_SAMPLE_NS)
@@ -125,27 +125,30 @@ struct psi_fold {
  *
  * Return: true in its first two periods, then at the first of two samples: folds have to
  * cover little time, as triggers go by what is known so far. A fold visits all of @cpus, and
- * the more there are, the less one of them counts: at one of three samples with 32, of four
+ * the more there are, the less one of them counts: at one of four samples with 16, of ten
  * with 64.
  */
 static inline bool psi_sample_is_fold(const struct psi_fold *fold, unsigned int cpus, u64 now,
 				      u64 offset)
 {
-	u64 step = (2 + cpus / 32) * PSI_SAMPLE_NS;
+	u64 step = (2 + cpus / 8) * PSI_SAMPLE_NS;
 
 	return fold->periods_sampled < 2 ||
 	       div64_u64(now + offset, step) != div64_u64(fold->at + offset, step);
 }
 
 /**
- * psi_sample_is_due - is a group to be sampled if it is not to be folded?
+ * psi_sample_is_rare - is a group to be sampled once in PSI_RARE_SAMPLE_NS, and folded then?
  * @fold: as of its last fold
  *
- * Return: false if some CPU has always been busy for a while: there is little to find out.
+ * Return: true if samples make little difference, or nearly all of them have found a CPU busy.
  */
-static inline bool psi_sample_is_due(const struct psi_fold *fold)
+static inline bool psi_sample_is_rare(const struct psi_fold *fold)
 {
-	return fold->samples.nr - fold->samples.busy >= PSI_SAMPLE_ONE / 2;
+	const struct psi_samples *samples = &fold->samples;
+
+	return fold->sure || (fold->periods_sampled == 2 &&
+			      samples->nr - samples->busy < samples->nr / 128);
 }
 
 /**

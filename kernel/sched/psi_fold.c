@@ -13,8 +13,8 @@
  * this one. The moments follow from the clock alone, at irregular intervals, as loads may
  * have regular ones. At first each sample is a fold as well, later every other one, as a
  * group may change within a period, and fewer where there are many CPUs to visit. Five
- * samples a second are enough for a group that stalls so little that they hardly matter
- * (PSI_DOUBT_NS); if there are no others, the thread wakes up no more often.
+ * samples a second do for a group that stalls so little that they hardly matter (PSI_DOUBT_NS),
+ * or in which some CPU is always busy; if there are no others, the thread wakes up no more often.
  *
  * What is not active costs nothing: a fold visits the CPUs on which something has happened in
  * the group, and the thread the groups that have such CPUs. Without any it has no timer.
@@ -127,14 +127,12 @@ static void group_sample(struct psi_group *group, u64 now)
 	unsigned int busy = 0;
 	int cpu;
 
-	if (group->fold.sure ||
+	if (psi_sample_is_rare(&group->fold) ||
 	    psi_sample_is_fold(&group->fold, atomic_read(&group->nr_active), now,
 			       (group->id % 2) * PSI_SAMPLE_NS)) {
 		group_fold(group, FOLD_SAMPLE);
 		return;
 	}
-	if (!psi_sample_is_due(&group->fold))
-		return;
 	for_each_cpu(cpu, group->active)
 		busy += psi_cpu_is_busy(per_cpu_ptr(group->nodes, cpu), cpu);
 	change_begin(group);
@@ -163,7 +161,7 @@ static LLIST_HEAD(psi_sample_pending);
 static LIST_HEAD(psi_fold_list);	/* psi_fold_lock */
 static LIST_HEAD(psi_fold_round);	/* psi_fold_lock; left in this round */
 static LIST_HEAD(psi_sample_list);	/* psi_fold_lock; to be sampled */
-static LIST_HEAD(psi_rare_list);	/* psi_fold_lock; the same, rarely: psi_fold::sure */
+static LIST_HEAD(psi_rare_list);	/* psi_fold_lock; the same, rarely */
 static LIST_HEAD(psi_sample_round);	/* psi_fold_lock; left at this moment */
 static DEFINE_MUTEX(psi_fold_lock);	/* those lists; keeps groups alive */
 
@@ -297,7 +295,8 @@ static bool take_one_pending(void)
 
 static void sample_later(struct psi_group *group)
 {
-	list_move_tail(&group->to_sample, group->fold.sure ? &psi_rare_list : &psi_sample_list);
+	list_move_tail(&group->to_sample,
+		       psi_sample_is_rare(&group->fold) ? &psi_rare_list : &psi_sample_list);
 }
 
 /* End sampling, unless the group has stalled meanwhile and is active on several CPUs. */

@@ -33,7 +33,7 @@ struct model_load {
 	void		(*step)(struct model *m, const struct model_load *l, unsigned int t);
 	int		cpus, tasks;
 	int		busy, stalled, move;	/* percent */
-	unsigned int	mean, turn;		/* ms */
+	unsigned int	mean, turn, rest;	/* ms */
 };
 
 static unsigned int model_random(struct model *m, unsigned int below)
@@ -64,19 +64,14 @@ static void model_wander(struct model *m, const struct model_load *l, unsigned i
 	m->cpu[task->cpu] = t % 10 < l->stalled / 10 ? STALLED : BUSY;
 }
 
-/* In every other turn it is stalled so little that samples make no difference. */
+/*
+ * In every other turn it is stalled in one of @rest ms, so little that samples make no
+ * difference; or not at all, and is not sampled, either.
+ */
 static void model_by_turns(struct model *m, const struct model_load *l, unsigned int t)
 {
 	model_wander(m, l, t);
-	if (t / l->turn % 2 && t % 200)
-		m->cpu[m->task[0].cpu] = BUSY;
-}
-
-/* In every other turn it is not stalled at all: not sampled, either. */
-static void model_now_and_then(struct model *m, const struct model_load *l, unsigned int t)
-{
-	model_wander(m, l, t);
-	if (t / l->turn % 2)
+	if (t / l->turn % 2 && (!l->rest || t % l->rest))
 		m->cpu[m->task[0].cpu] = BUSY;
 }
 
@@ -139,13 +134,15 @@ static const struct model_load model_loads[] = {
 	{ "R-4 one that wanders, 200 moves a second", model_wander, 4, .stalled = 70, .mean = 5 },
 	{ "R-4 one that wanders over 64 CPUs", model_wander, 64, .stalled = 70, .mean = 125 },
 	{ "R-4 one that stalls by turns, and wanders", model_by_turns, 4,
+	  .stalled = 70, .mean = 50, .turn = 10000, .rest = 200 },
+	{ "R-4 one that stalls now and then, and wanders", model_by_turns, 4,
 	  .stalled = 70, .mean = 50, .turn = 10000 },
-	{ "R-4 one that stalls now and then, and wanders", model_now_and_then, 4,
-	  .stalled = 70, .mean = 50, .turn = 10000 },
-	{ "R-4 the same, 200 moves a second, every 5 s", model_now_and_then, 4,
+	{ "R-4 the same, 200 moves a second, every 5 s", model_by_turns, 4,
 	  .stalled = 70, .mean = 5, .turn = 2500 },
 	{ "R-4 4 CPUs in bursts together", model_bursts, 4, .busy = 10, .mean = 200 },
 	{ "R-4 16 tasks on 16 CPUs, 10 % busy", model_tasks, 16, 16, 10, 30, 30, 20 },
+	{ "R-4 16 tasks on 16 CPUs, 25 % busy", model_tasks, 16, 16, 25, 30, 30, 20 },
+	{ "R-4 16 tasks, 16 CPUs, 25 and 3 % busy", model_tasks_by_turns, 16, 16, 25, 20, 30, 20 },
 	{ "R-4 a hog, and bursts on another CPU", model_hog, .busy = 5, .mean = 200 },
 	{ "R-4 4 pinned, one stalled", model_pinned, 4, .stalled = 25 },
 	{ "R-4 32 tasks on 64 CPUs, 90 % busy", model_tasks, 64, 32, 90, 5, 50, 20 },
@@ -204,7 +201,8 @@ static void pressure_is_the_truth(struct kunit *test)
 	unsigned int t, step, sample = 20, active;
 	u64 active_cpus = 0;		/* in this period */
 	int c, busy, stalled;
-	bool is_fold, sampled = false;	/* from the first stall on, until a period without */
+	bool sampled = false;		/* from the first stall on, until a period without */
+	bool is_sample, is_fold;
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	KUNIT_ASSERT_NOT_NULL(test, times);
@@ -224,9 +222,10 @@ static void pressure_is_the_truth(struct kunit *test)
 		}
 		t++;
 		active = hweight64(active_cpus);
-		is_fold = t == sample && sampled &&
-			  (fold.sure || psi_sample_is_fold(&fold, active, model_ns(t), 0));
-		if (is_fold || (t == sample && sampled && psi_sample_is_due(&fold)))
+		is_sample = t == sample && sampled;
+		is_fold = is_sample && (psi_sample_is_rare(&fold) ||
+					psi_sample_is_fold(&fold, active, model_ns(t), 0));
+		if (is_sample)
 			psi_fold_sample(&fold, busy);
 		if (is_fold || !(t % MODEL_PERIOD))
 			model_fold(&fold, times, t);
@@ -235,7 +234,7 @@ static void pressure_is_the_truth(struct kunit *test)
 			psi_fold_next(&fold, sampled);
 			active_cpus = 0;
 		}
-		step = fold.sure ? 200 : 25;
+		step = psi_sample_is_rare(&fold) ? 200 : 25;
 		if (sample <= t || (t % MODEL_PERIOD == 0 && sample > t + 50))
 			sample = (t / step + 1) * step + model_random(m, step);
 		if (t % 10000)
