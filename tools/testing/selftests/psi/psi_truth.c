@@ -127,6 +127,19 @@ static const struct load loads[] = {
 	{ PSI_CPU, .start = start_cpu, .stalled_us = cpu_stalled_us },
 };
 
+/* In a group of its own, so that all of it is told from the beginning. */
+static struct load *start_at(const struct load *load, enum place place)
+{
+	struct load *l = shared_alloc(sizeof(*l));
+
+	*l = *load;
+	l->group = make_group(NULL, "told");
+	l->pid = l->start(l, place == PINNED ? 0 : -1);
+	if (place == MOVED)
+		start_load(-1, move_around, &l->pid);
+	return l;
+}
+
 /* ---- readers and triggers ---- */
 
 static void read_all_the_time(void *load)
@@ -183,14 +196,9 @@ static void measure(const struct load *l, double *told, double *truth)
 static enum psi_result told_truly(const void *arg)
 {
 	const struct truth_case *c = arg;
-	struct load *l = shared_alloc(sizeof(*l));
+	struct load *l = start_at(c->load, c->place);
 	double told, truth;
 
-	*l = *c->load;
-	l->group = make_group(NULL, "told");
-	l->pid = l->start(l, c->place == PINNED ? 0 : -1);
-	if (c->place == MOVED)
-		start_load(-1, move_around, &l->pid);
 	if (c->watched)
 		watch(l);
 
@@ -214,17 +222,12 @@ static double seconds_until_limit(double percent)
 
 static enum psi_result killed_in_time(void)
 {
-	struct load *l = shared_alloc(sizeof(*l));
+	struct load *l = start_at(&loads[1], MOVED);
 	double seconds = 0, before, first, last, truth;
+	__u64 stalled_us = l->stalled_us(l);
 	struct psi_sample from, to;
-	__u64 stalled_us;
 
-	*l = loads[1];
-	l->group = make_group(NULL, "slice");
 	EXPECT(!read_group(l->group, PSI_MEMORY, &from), "cannot be read");
-	l->pid = l->start(l, -1);
-	start_load(-1, move_around, &l->pid);
-	stalled_us = l->stalled_us(l);
 	do {
 		before = seconds;
 		sleep_ms(1000);
@@ -260,29 +263,26 @@ static void blink(void *every_ms)
 	}
 }
 
-/* Return: how often psi's thread woke up meanwhile. */
-static unsigned long wakeups_in(int ms)
+/*
+ * Did psi's thread wake up more often than five times a second, at the end of each period, and
+ * for a few samples more?
+ */
+static bool woken_often(unsigned int ms, unsigned long at_least)
 {
 	pid_t thread = find_task("psi_fold");
 	unsigned long before = voluntary_switches(thread), woken;
 
 	sleep_ms(ms);
 	woken = voluntary_switches(thread) - before;
-	psi_note("psi_fold has run %lu times in %d ms", woken, ms);
-	return woken;
-}
-
-/* Five times a second, at the end of each period, and a few more. */
-static unsigned long rare_wakeups_in(int ms)
-{
-	return 5 * ms / 1000 + ms / 2000 + 5;
+	psi_note("psi_fold has run %lu times in %u ms", woken, ms);
+	EXPECT(woken >= at_least, "hardly ever");
+	return woken > 5 * ms / 1000 + ms / 2000 + 5;
 }
 
 static enum psi_result sampled_rarely(const void *arg)
 {
 	int every_ms = *(const int *)arg, window_ms = BLINKS * every_ms, often = 0, i;
 	struct psi_sample before, after;
-	unsigned long woken;
 
 	REQUIRE(find_task("psi_fold"), "no thread psi_fold");
 	start_load(1, blink, &every_ms);
@@ -291,11 +291,9 @@ static enum psi_result sampled_rarely(const void *arg)
 	sleep_ms(5000);
 	for (i = 0; i < WINDOWS; i++) {
 		EXPECT(!psi_read(PSI_CPU, &before), "cannot be read");
-		woken = wakeups_in(window_ms);
+		often += woken_often(window_ms, 5 * BLINKS / 2);
 		EXPECT(!psi_read(PSI_CPU, &after), "cannot be read");
 		EXPECT(after.some.total - before.some.total >= BLINKS * 300, "no stall to tell");
-		EXPECT(woken >= 5 * BLINKS / 2, "hardly ever");
-		often += woken > rare_wakeups_in(window_ms);
 	}
 	EXPECT(often <= WINDOWS / 2, "not five times a second");
 	return PSI_PASS;
@@ -307,21 +305,13 @@ static enum psi_result sampled_rarely(const void *arg)
  */
 static enum psi_result always_busy(void)
 {
-	struct load *l = shared_alloc(sizeof(*l));
-	unsigned long woken;
 	int often = 0, i;
 
 	REQUIRE(find_task("psi_fold"), "no thread psi_fold");
-	*l = loads[0];
-	l->group = make_group(NULL, "told");
-	l->pid = l->start(l, -1);
-	start_load(-1, move_around, &l->pid);
+	start_at(&loads[0], MOVED);
 	sleep_ms(7000);
-	for (i = 0; i < WINDOWS; i++) {
-		woken = wakeups_in(4000);
-		EXPECT(woken >= 5 * 4 / 2, "hardly ever");
-		often += woken > rare_wakeups_in(4000);
-	}
+	for (i = 0; i < WINDOWS; i++)
+		often += woken_often(4000, 5 * 4 / 2);
 	EXPECT(often <= WINDOWS / 2, "not five times a second");
 	return PSI_PASS;
 }
@@ -331,16 +321,13 @@ static enum psi_result always_busy(void)
 
 static enum psi_result the_usual_sum(void)
 {
-	struct load *l = shared_alloc(sizeof(*l));
 	double told, truth;
+	struct load *l;
 
 	EXPECT(write_text(WEIGHTS, "2") == -EINVAL && write_text(WEIGHTS, "-1") == -EINVAL,
 	       "any number will do");
 	EXPECT(!write_text(WEIGHTS, "1"), "cannot be set");
-	*l = loads[0];
-	l->group = make_group(NULL, "told");
-	l->pid = l->start(l, -1);
-	start_load(-1, move_around, &l->pid);
+	l = start_at(&loads[0], MOVED);
 	sleep_ms(5000);
 
 	measure(l, &told, &truth);
