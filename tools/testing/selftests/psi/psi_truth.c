@@ -309,7 +309,10 @@ static enum psi_result always_busy(void)
 
 	REQUIRE(find_task("psi_fold"), "no thread psi_fold");
 	start_at(&loads[0], MOVED);
-	/* Samples that found all CPUs idle fade by an eighth in a period: to 1/128 in 42 s. */
+	/*
+	 * One sample in eight may be of an idle system before. These fade by an eighth in a
+	 * period: to one in 128 within 42 s.
+	 */
 	sleep_ms(46000);
 	for (i = 0; i < WINDOWS; i++)
 		often += woken_often(4000, 5 * 4 / 2);
